@@ -16,6 +16,7 @@ int run_overlap(std::span<char*> words);    // how much of a delay on every link
 int run_placement(std::span<char*> words);  // 1 where an answer is worse than promised
 int run_predict(std::span<char*> words);    // 1 if the dry run predicts a step badly
 int run_tokenize(std::span<char*> words);
+int run_windows(std::span<char*> words);  // 1 where windows wait though the dry run hides them
 
 // A profile's provenance: measured by this command, here and today.
 std::string measured_by(std::string_view command);

@@ -23,7 +23,7 @@ constexpr std::string_view kUsage =
     "       ring-bench tokenize --tokenizer PATH --text PATH [--threads N] [--repeats N] [--json]\n"
     "       ring-bench balance [--documents lognormal|one] [--ring R] [--seeds N] [--json]\n"
     "       ring-bench arena [--only NAME] [--dump DIR] [--hard] [--seeds N]\n"
-    "       ring-bench overlap [--ring R] [--repeats N] [--json]\n"
+    "       ring-bench overlap [--ring R] [--repeats N] [--windows] [--json]\n"
     "       ring-bench device [--device cpu|cuda[:N]|emu[:N]] [--busy N] [--threads N]\n"
     "                         [--dtype f32|bf16] [--clock wall|cpu] [--seconds N] [--out FILE] "
     "[--check]\n"

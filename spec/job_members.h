@@ -116,13 +116,14 @@ void describe(Visit& visit, Like<MemorySpec> auto& memory) {
                  .absent = "`auto`: `off`, and `on` with windows",
                  .automatic = true},
           offload);
-    visit(Member{.name = "windows",
-                 .help =
-                     "`on`: a layer works on windows of a chunk, which needs `ring` and `ulysses` "
-                     "of 1 and no `offload: off`; `off`: on all its tokens at once; or `auto`",
-                 .absent = "`auto`: `off`",
-                 .automatic = true},
-          windows);
+    visit(
+        Member{.name = "windows",
+               .help =
+                   "`on`: a layer works on windows of a chunk, the rest of its tokens lies on the "
+                   "host; `off`: on all its tokens at once; or `auto`",
+               .absent = "`auto`: `off`",
+               .automatic = true},
+        windows);
     visit(Member{.name = "prefetch",
                  .help = "chunks that are brought from the host before they are needed, 0 to 4"},
           prefetch);

@@ -316,7 +316,7 @@ Status validate(const JobSpec& spec) {
     add(check_name(spec.name));
     add(check_model(spec.model));
     add(check_data(spec.data));
-    add(check_memory(spec.memory, spec.parallel ? &*spec.parallel : nullptr));
+    add(check_memory(spec.memory));
     add(check_parallel(spec));
     if (spec.stages.empty()) add(invalid_argument("stages: empty; a job has at least one stage"));
     for (std::size_t i = 0; i < spec.stages.size(); ++i)

@@ -34,21 +34,14 @@ Status check_limit(std::string_view key, const std::optional<Bytes>& limit) {
         key, exact_text(*limit));
 }
 
-Status check_windows(const MemorySpec& memory, const Mesh* parallel) {
+Status check_windows(const MemorySpec& memory) {
     if (memory.windows != Switch::on) return {};
     if (memory.offload == Switch::off) {
         return invalid_argument(
             "memory.windows: on needs what is kept on the host, and "
             "memory.offload is off; set it to on or auto");
     }
-    if (parallel == nullptr) return {};
-    const int ring = parallel->size(Axis::ring);
-    const int ulysses = parallel->size(Axis::ulysses);
-    if (ring == 1 && ulysses == 1) return {};
-    return invalid_argument(
-        "memory.windows: on needs parallel.ring 1 and parallel.ulysses 1, here "
-        "they are {} and {}; change them or set windows to off",
-        ring, ulysses);
+    return {};
 }
 
 }  // namespace
@@ -65,11 +58,11 @@ std::string to_string(const MemoryPolicy& policy) {
                   limit("device", policy.device), limit("host", policy.host));
 }
 
-Status check_memory(const MemorySpec& memory, const Mesh* parallel) {
+Status check_memory(const MemorySpec& memory) {
     RM_RETURN_IF_ERROR(check_sizes(memory));
     RM_RETURN_IF_ERROR(check_limit("device", memory.device));
     RM_RETURN_IF_ERROR(check_limit("host", memory.host));
-    return check_windows(memory, parallel);
+    return check_windows(memory);
 }
 
 MemoryPolicy resolve_memory(const MemorySpec& spec) {

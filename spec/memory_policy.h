@@ -29,7 +29,7 @@ constexpr auto vocabulary_of(KeptPlace) {
 }
 
 // The tokens that a layer works on at a time: all of them, or windows of one chunk each while the
-// rest stays on the host. Windows need KeptPlace::host and ring and ulysses sizes of 1.
+// rest stays on the host. Windows need KeptPlace::host.
 enum class WorkingSet { whole, windows };
 constexpr auto vocabulary_of(WorkingSet) {
     return vocabulary<WorkingSet>("working",
@@ -95,9 +95,8 @@ struct MemorySpec {
     bool operator==(const MemorySpec&) const = default;
 };
 
-// Checks ranges and combinations; `parallel` is null if the mesh is automatic. The error begins
-// with the key, such as memory.alpha.
-Status check_memory(const MemorySpec& memory, const Mesh* parallel);
+// Checks ranges and combinations. The error begins with the key, such as memory.alpha.
+Status check_memory(const MemorySpec& memory);
 
 // The policy of a valid spec: given values unchanged; windows imply that kept activations live on
 // the host. Values left to the plan: a chunk of 4,096 tokens (a tile if that is more),

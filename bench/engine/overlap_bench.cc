@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::string_view kUsage =
     "usage: ring-bench overlap [--ring R] [--repeats N] [--json]\n"
+    "       ring-bench overlap --windows [--chunk TOKENS] [--context TOKENS] [--repeats N] ...\n"
     "Ranks that are threads train over links on which every message takes a delay: half, and\n"
     "twice, the compute that it should hide behind, as measured without one. Exposed is what\n"
     "compute waits for a message; longer, how much longer the pass takes for each; compute, of\n"
@@ -300,6 +301,8 @@ void print_json(const std::vector<Figure>& rows, const Arguments& arguments) {
 }  // namespace
 
 int run_overlap(std::span<char*> words) {
+    if (!words.empty() && std::string_view(words[0]) == "--windows")
+        return run_windows(words.subspan(1));
     Arguments a;
     const Command command{.program = "ring-bench overlap",
                           .usage = kUsage,

@@ -49,7 +49,7 @@ struct PredictJob {
     std::string name;
     ModelConfig model;
     StageShape shape;
-    int ring = 1;
+    int ring = 1, ulysses = 1, tensor = 1;
     OptimizerPlace optimizer = OptimizerPlace::device;
     CoreUse cores;
 };

@@ -90,7 +90,7 @@ PredictJob in_a_ring() {
 }
 
 Mesh mesh_of(const PredictJob& job) {
-    return Mesh::make(1, job.ring, 1, 1).value();
+    return Mesh::make(1, job.ring, job.ulysses, job.tensor).value();
 }
 
 std::unique_ptr<Kernels> kernels_of(const PredictJob& job) {

@@ -3,13 +3,14 @@
 #include <memory>
 
 #include "engine/attention/head_exchange.h"
-#include "engine/attention/kv_stream.h"
+#include "engine/attention/kv_gradients.h"
+#include "engine/attention/ring.h"
 
 namespace rm {
 
-// Causal attention over the S tokens of a ring slot, for a layer that works on the T tokens of this
-// rank. Converts between the two: it exchanges heads, runs the ring, and streams keys and values
-// that lie on the host. Calls only queue work.
+// Causal attention over the S tokens of a ring slot, with this rank's share of the heads: runs the
+// ring, and streams what lies on the host. A HeadExchange brings tokens there and back. Calls only
+// queue work.
 class Attention {
 public:
     // Borrows all. `ops` are the compute stream's; `timers` measure attention, including its waits
@@ -18,30 +19,18 @@ public:
               const RankLayout& layout, const RankShapes& shapes, const Ops& ops,
               LayerPassTimers& timers);
 
-    // Makes queries, keys and values of the slot's S tokens. `project` gets the stores of this
-    // rank's tokens and fills them in.
-    template <typename Project>
-    QueryKeyValue inputs(int layer, Project project) {
-        QueryKeyValue attended =
-            make_inputs(layer, shapes_.S, shapes_.attended_q, shapes_.attended_kv);
-        if (heads_.direct()) {
-            project(attended);
-            return attended;
-        }
-        QueryKeyValue tokens = make_inputs(layer, shapes_.T, shapes_.Hq, shapes_.Hk);
-        project(tokens);
-        heads_.project_to_heads(ops_, {tokens.q.whole(), attended.q.whole()},
-                                {tokens.kv.whole(), attended.kv.whole()});
-        return attended;
-    }
+    // For the S tokens, (S, attended_q, D) and (S, attended_kv, D) compute; the caller fills them
+    // in.
+    QueryKeyValue make_inputs(int layer);
 
     struct Output {
-        TokenStore out;  // (T, Hq, D) compute
+        TokenStore out;  // (S, attended_q, D) compute
         TokenStore lse;  // (S, attended_q) accum
     };
     // The time counts for `pass`: the backward pass may repeat attention.
     Output forward(const SequenceRuns& runs, int layer, QueryKeyValue& attended, LayerPass pass);
 
+    HeadExchange& heads() { return heads_; }
     LayerPassTimers& ring_exposed() { return ring_.exposed; }
     StreamTimer& heads_exposed() { return heads_.exposed(); }
 
@@ -49,14 +38,10 @@ private:
     friend class AttentionBackward;
     class Section;
 
-    // (tokens, heads, D) compute.
-    QueryKeyValue make_inputs(int layer, std::int64_t tokens, std::int64_t query_heads,
-                              std::int64_t kv_heads);
-    void attend(const SequenceRuns& runs, QueryKeyValue& attended, TokenStore& out, TokenStore& lse,
-                LayerPass pass);
     // Makes a window over the query groups.
     TokenWindow group_window(const SequenceRuns& runs, TokenStore& store, RowAccess access);
-    std::unique_ptr<KvStream> key_values(const SequenceRuns& runs, QueryKeyValue& attended);
+    std::unique_ptr<KvStream> key_values(const SequenceRuns& runs, KeyValue& own);
+    void attend(const SequenceRuns& runs, QueryKeyValue& attended, Output& to, LayerPass pass);
 
     StepMemory& memory_;
     const RankLayout& layout_;
@@ -70,14 +55,14 @@ private:
 
 // The inputs of attention's backward pass besides queries, keys and values.
 struct OutGradients {
-    TokenStore d_out;  // (N, heads, D) compute
-    TokenStore delta;  // (N, heads) accum
+    TokenStore d_out;  // (S, attended_q, D) compute
+    TokenStore delta;  // (S, attended_q) accum
 };
 
-// Gradients of the projections, by token.
-struct ProjectedGradients {
-    TokenStore d_q;  // (T, Hq, D) accum or compute
-    KvGradStream::Gradients kv;
+// Gradients of what attention works on.
+struct AttendedGradients {
+    TokenStore d_q;  // (S, attended_q, D) accum
+    KeyValue d_kv;   // (S, attended_kv, D) accum
 };
 
 // Attends in one layer's backward pass. The constructor starts the first hop: construct it before
@@ -90,21 +75,19 @@ public:
     AttentionBackward(const AttentionBackward&) = delete;
     AttentionBackward& operator=(const AttentionBackward&) = delete;
 
-    // The caller fills them in for the T tokens of this rank.
-    OutGradients out_gradients() { return make_out_gradients(a_.shapes_.T, a_.shapes_.Hq); }
-    ProjectedGradients finish(OutGradients tokens);
+    // The caller fills them in.
+    OutGradients make_out_gradients();
+    AttendedGradients finish(OutGradients gradients);
 
 private:
-    OutGradients make_out_gradients(std::int64_t tokens, std::int64_t heads);
-    OutGradients to_heads(OutGradients tokens);
-    ProjectedGradients to_tokens(ProjectedGradients gradients);
+    TokenWindow query_window(TokenStore& store, RowAccess first, RowAccess later);
     void attend(OutGradients& gradients, TokenStore& d_q_store);
 
     Attention& a_;
     const SequenceRuns& runs_;
     QueryKeyValue attended_;
     TokenStore& lse_;
-    std::unique_ptr<KvGradStream> kv_;
+    std::unique_ptr<KvGradients> kv_;
 };
 
 }  // namespace rm

@@ -1,21 +1,34 @@
 #include "engine/attention/head_exchange.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace rm {
 namespace {
 
-TensorView with_heads(const TensorView& rows) {  // (tokens, heads) as (tokens, heads, 1)
-    return rows.reshaped({rows.dim(0), rows.dim(1), 1});
+// (rows, heads) as (rows, heads, 1)
+TensorView with_heads(const TensorView& rows) {
+    return rows.rank() == 3 ? rows : rows.reshaped({rows.dim(0), rows.dim(1), 1});
+}
+
+std::vector<Visit> tile_visits(const RankLayout& layout, RowAccess access) {
+    std::vector<Visit> list;
+    for (const Chunk& chunk : layout.chunks) {
+        for (const Tile& tile : chunk)
+            list.push_back({layout.slot_rows(tile.range), access});
+    }
+    return list;
 }
 
 }  // namespace
 
 HeadExchange::HeadExchange(const RankStreams& streams, StepMemory& memory, const ModelConfig& model,
                            const RankLayout& layout, const RankShapes& shapes)
-    : memory_(memory), ulysses_(layout.ulysses), index_(layout.ulysses_index), exchange_(streams) {
+    : streams_(streams), memory_(memory), layout_(layout), max_tile_(shapes.tile) {
     const std::int64_t group = model.num_query_heads / model.num_kv_heads;
     const HeadShare heads = head_share(model, layout.tensor, layout.tensor_index);
     const std::int64_t run = shapes.attended_q / shapes.attended_kv;
-    for (int rank = 0; rank < ulysses_; ++rank) {
+    for (int rank = 0; rank < size(); ++rank) {
         const std::int64_t first = rank * shapes.attended_q;
         queries_.push_back({{first, 0, shapes.attended_q}});
         std::vector<HeadRun>& used = kv_.emplace_back();
@@ -26,29 +39,26 @@ HeadExchange::HeadExchange(const RankStreams& streams, StepMemory& memory, const
         }
     }
     if (shapes.attended_kv != shapes.Hk) same_kv_heads_ = false;
+    for (auto* events : {&ready_, &arrived_}) {
+        for (std::unique_ptr<Event>& event : *events)
+            event = memory.device().make_event();
+    }
 }
 
-// Block `rank` of a tensor that holds the tokens of every ulysses rank in turn.
+// Block `rank` of a tensor that holds the tile of every ulysses rank in turn.
 TensorView HeadExchange::block(const TensorView& blocks, int rank) const {
-    const std::int64_t rows = blocks.dim(0) / ulysses_;
-    return blocks.rows(rank * rows, rows);
-}
-
-void HeadExchange::exchange(const std::vector<std::pair<TensorView, TensorView>>& out_and_in) {
-    if (ulysses_ == 1) return;
-    exchange_([&](Communicator& communicator) {
-        for (const auto& [out, in] : out_and_in)
-            communicator.all_to_all(GroupKey::ulysses, out, in);
-    });
+    const std::int64_t rows = blocks.dim(0) / size();
+    return with_heads(blocks.rows(rank * rows, rows));
 }
 
 // Cuts tokens by heads into a block for each rank; this rank's block goes to `own` directly.
 void HeadExchange::scatter(const Ops& ops, const HeadRuns& runs, const TensorView& tokens,
                            const TensorView& send, const TensorView& own) const {
-    for (int rank = 0; rank < ulysses_; ++rank) {
-        const TensorView target = block(rank == index_ ? own : send, rank);
+    const int index = layout_.ulysses_index;
+    for (int rank = 0; rank < size(); ++rank) {
+        const TensorView target = block(rank == index ? own : send, rank);
         for (const HeadRun& run : runs[usize(rank)])
-            ops(CopyHeads{tokens, target, run.here, run.attended, run.count});
+            ops(CopyHeads{with_heads(tokens), target, run.here, run.attended, run.count});
     }
 }
 
@@ -56,48 +66,175 @@ void HeadExchange::scatter(const Ops& ops, const HeadRuns& runs, const TensorVie
 void HeadExchange::gather(const Ops& ops, const HeadRuns& runs, const TensorView& own,
                           const TensorView& received, const TensorView& tokens, Into into) const {
     if (into == Into::add) ops(FillZero{tokens});
-    for (int rank = 0; rank < ulysses_; ++rank) {
-        const TensorView source = block(rank == index_ ? own : received, rank);
+    for (int rank = 0; rank < size(); ++rank) {
+        const TensorView source = block(rank == layout_.ulysses_index ? own : received, rank);
         for (const HeadRun& run : runs[usize(rank)])
             ops(CopyHeads{source, tokens, run.attended, run.here, run.count, into});
     }
 }
 
-void HeadExchange::project_to_heads(const Ops& ops, const Sides& q, const Sides& kv) {
-    const ArenaTensor q_blocks = memory_.on_device({"ulysses q"}, q.attended);
-    const ArenaTensor kv_blocks = memory_.on_device({"ulysses kv"}, kv.attended);
-    const KeyValueRows tokens = key_value(kv.tokens), send = key_value(kv_blocks),
-                       heads = key_value(kv.attended);
-    scatter(ops, queries_, q.tokens, q_blocks, q.attended);
-    scatter(ops, kv_, tokens.k, send.k, heads.k);
-    scatter(ops, kv_, tokens.v, send.v, heads.v);
-    exchange({{q_blocks, q.attended}, {send.k, heads.k}, {send.v, heads.v}});
+TokenWindow HeadExchange::window(TokenStore& attended, RowAccess access, int open_at_once) const {
+    return {memory_, attended, tile_visits(layout_, access), max_tile_ * size(),
+            usize(open_at_once)};
 }
 
-void HeadExchange::out_to_tokens(const Ops& ops, const Sides& out) {
-    const ArenaTensor blocks = memory_.on_device({"ulysses out"}, out.attended);
-    exchange({{out.attended, blocks}});
-    gather(ops, queries_, out.attended, blocks, out.tokens, Into::overwrite);
+// A block for each rank.
+ArenaTensor HeadExchange::blocks(const TokenStore& attended, DType dtype) const {
+    const TensorView& whole = attended.shape();
+    const std::int64_t rows = max_tile_ * size();
+    if (whole.rank() == 2) return memory_.on_device({"ulysses"}, dtype, {rows, whole.dim(1)});
+    return memory_.on_device({"ulysses"}, dtype, {rows, whole.dim(1), whole.dim(2)});
 }
 
-void HeadExchange::out_grads_to_heads(const Ops& ops, const Sides& d_out, const Sides& delta) {
-    const ArenaTensor blocks = memory_.on_device({"ulysses d_out"}, d_out.attended);
-    const ArenaTensor delta_blocks = memory_.on_device({"ulysses delta"}, delta.attended);
-    scatter(ops, queries_, d_out.tokens, blocks, d_out.attended);
-    scatter(ops, queries_, with_heads(delta.tokens), with_heads(delta_blocks),
-            with_heads(delta.attended));
-    exchange({{blocks, d_out.attended}, {delta_blocks, delta.attended}});
+// In windows other waits of compute may cover this one.
+void HeadExchange::wait_for(const StreamOrder::Mark& sent) {
+    if (layout_.in_windows()) return memory_.wait_soon(sent);
+    if (!streams_.order.needs_wait(streams_.compute, sent)) return;
+    exposed_.begin(streams_.compute);
+    streams_.order.wait(streams_.compute, sent);
+    exposed_.end(streams_.compute);
 }
 
-void HeadExchange::grads_to_tokens(const Ops& ops, const Sides& d_q, const Sides& d_kv) {
-    const ArenaTensor blocks = memory_.on_device({"ulysses d_q"}, d_q.attended);
-    const ArenaTensor kv_blocks = memory_.on_device({"ulysses d_kv"}, d_kv.attended);
-    const KeyValueRows heads = key_value(d_kv.attended), received = key_value(kv_blocks),
-                       tokens = key_value(d_kv.tokens);
-    exchange({{d_q.attended, blocks}, {heads.k, received.k}, {heads.v, received.v}});
-    gather(ops, queries_, d_q.attended, blocks, d_q.tokens, Into::overwrite);
-    gather(ops, kv_, heads.k, received.k, tokens.k, Into::add);
-    gather(ops, kv_, heads.v, received.v, tokens.v, Into::add);
+TilesToHeads::TilesToHeads(HeadExchange& exchange, std::initializer_list<AttendedRows> tensors)
+    : exchange_(exchange), windows_(exchange.memory_, streams()) {
+    for (const AttendedRows& tensor : tensors) {
+        Tensor& made = tensors_.emplace_back(
+            Tensor{tensor.heads, exchange.window(*tensor.store, RowAccess::write, 1), {}});
+        windows_.add(made.window);
+        if (!exchange.moves()) continue;
+        for (ArenaTensor& blocks : made.outgoing)
+            blocks = exchange.blocks(*tensor.store, tensor.store->shape().dtype());
+    }
+}
+
+// Compute reads next what has not been stored on the host.
+TilesToHeads::~TilesToHeads() {
+    for (Tensor& tensor : tensors_) {
+        for (std::size_t turn = 0; turn < sent_.size(); ++turn) {
+            if (!tensor.outgoing[turn].empty())
+                exchange_.memory_.release_after(std::move(tensor.outgoing[turn]), sent_[turn]);
+        }
+    }
+    if (num_sent_ > 0 && exchange_.moves() && !exchange_.layout_.in_windows())
+        exchange_.wait_for(sent_[(num_sent_ - 1) % 2]);
+}
+
+// Compute puts this rank's own block in place; the others arrive.
+WindowStreams TilesToHeads::streams() const {
+    const RankStreams& all = exchange_.streams_;
+    Stream& last = exchange_.moves() ? all.communication : all.compute;
+    return {all.compute, last, all.from_host, all.to_host};
+}
+
+void TilesToHeads::send(const Ops& ops, const Tile& tile, std::initializer_list<TensorView> rows) {
+    const TokenRange range = exchange_.layout_.slot_rows(tile.range);
+    const std::size_t turn = num_sent_ % 2;
+    const RankStreams& streams = exchange_.streams_;
+    windows_.open();
+    if (exchange_.moves() && num_sent_ >= sent_.size()) exchange_.wait_for(sent_[turn]);
+    auto row = rows.begin();
+    for (const Tensor& tensor : tensors_) {
+        const TensorView attended = tensor.window.at(range);
+        const TensorView outgoing =
+            exchange_.moves() ? tensor.outgoing[turn]->rows(0, range.count) : TensorView();
+        exchange_.scatter(ops, tensor.heads, *row++, outgoing, attended);
+    }
+    if (exchange_.moves()) {
+        streams.order.follow(streams.communication, streams.compute, *exchange_.ready_[turn]);
+        for (const Tensor& tensor : tensors_) {
+            streams.communicator.all_to_all(GroupKey::ulysses,
+                                            tensor.outgoing[turn]->rows(0, range.count),
+                                            tensor.window.at(range));
+        }
+        sent_[turn] = exchange_.memory_.record(streams.communication, Waiters::all);
+    }
+    ++num_sent_;
+    windows_.close();
+}
+
+TilesToTokens::TilesToTokens(HeadExchange& exchange, std::initializer_list<AttendedRows> tensors,
+                             std::initializer_list<DType> types)
+    : exchange_(exchange),
+      converts_(!std::equal(types.begin(), types.end(), tensors.begin(),
+                            [](DType type, const AttendedRows& tensor) {
+                                return type == tensor.store->shape().dtype();
+                            })),
+      windows_(exchange.memory_, streams(converts_)) {
+    const int lanes = exchange.layout_.lanes();
+    auto type = types.begin();
+    for (const AttendedRows& tensor : tensors) {
+        Tensor& made = tensors_.emplace_back(Tensor{
+            tensor.heads, exchange.window(*tensor.store, RowAccess::read, lanes), *type++, {}, {}});
+        windows_.add(made.window);
+        for (int lane = 0; lane < lanes; ++lane) {
+            if (made.type != tensor.store->shape().dtype())
+                made.converted[usize(lane)] = exchange.blocks(*tensor.store, made.type);
+            if (exchange.moves())
+                made.received[usize(lane)] = exchange.blocks(*tensor.store, made.type);
+        }
+    }
+    if (exchange.moves())
+        free_.fill(exchange.memory_.record(exchange.streams_.compute, Waiters::all));
+}
+
+// Compute need not touch rows that travel as they are.
+WindowStreams TilesToTokens::streams(bool converts) const {
+    const RankStreams& all = exchange_.streams_;
+    const bool compute_first = converts || !exchange_.moves();
+    return {compute_first ? all.compute : all.communication, all.compute, all.from_host,
+            all.to_host};
+}
+
+TensorView TilesToTokens::outgoing(const Tensor& tensor, const Tile& tile) const {
+    const TokenRange range = exchange_.layout_.slot_rows(tile.range);
+    const ArenaTensor& converted = tensor.converted[usize(tile.lane)];
+    return converted.empty() ? tensor.window.at(range) : converted->rows(0, range.count);
+}
+
+TensorView TilesToTokens::received(const Tensor& tensor, const Tile& tile) const {
+    if (!exchange_.moves()) return {};
+    const TokenRange range = exchange_.layout_.slot_rows(tile.range);
+    return tensor.received[usize(tile.lane)]->rows(0, range.count);
+}
+
+void TilesToTokens::start(const Ops& ops, const Tile& tile) {
+    const TokenRange range = exchange_.layout_.slot_rows(tile.range);
+    windows_.open();
+    for (const Tensor& tensor : tensors_) {
+        if (!tensor.converted[usize(tile.lane)].empty())
+            ops(Copy{tensor.window.at(range), outgoing(tensor, tile)});
+    }
+    if (!exchange_.moves()) return;
+    const RankStreams& streams = exchange_.streams_;
+    const auto lane = usize(tile.lane);
+    if (converts_) {
+        streams.order.follow(streams.communication, streams.compute, *exchange_.ready_[lane]);
+    } else {
+        streams.order.wait(streams.communication, free_[lane]);
+    }
+    for (const Tensor& tensor : tensors_) {
+        streams.communicator.all_to_all(GroupKey::ulysses, outgoing(tensor, tile),
+                                        received(tensor, tile));
+    }
+    streams.order.record(streams.communication, *exchange_.arrived_[lane]);
+}
+
+void TilesToTokens::done(const Tile& tile) {
+    windows_.close();
+    if (exchange_.moves() && !converts_)
+        free_[usize(tile.lane)] =
+            exchange_.memory_.record(exchange_.streams_.compute, Waiters::all);
+}
+
+void TilesToTokens::arrive(const Tile& tile) {
+    if (exchange_.moves())
+        exchange_.streams_.wait_exposed(*exchange_.arrived_[usize(tile.lane)], exchange_.exposed_);
+}
+
+void TilesToTokens::take(const Ops& ops, const Tile& tile, std::size_t tensor,
+                         const TensorView& rows, Into into) {
+    const Tensor& from = tensors_[tensor];
+    exchange_.gather(ops, from.heads, outgoing(from, tile), received(from, tile), rows, into);
 }
 
 }  // namespace rm

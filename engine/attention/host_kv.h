@@ -1,50 +1,31 @@
 #pragma once
 
-#include <vector>
-
-#include "engine/attention/kv_stream.h"
-#include "engine/windows/rank_layout.h"
+#include "engine/attention/ring.h"
 
 namespace rm {
 
-// Streams one rank's keys and values from the host (FPDT, arXiv:2408.16978): every query group
-// gets the chunks up to its own.
+// Streams keys and values from the host (FPDT, arXiv:2408.16978): every query chunk gets the chunks
+// that it sees, block by block in the ring's order. Chunks of other slots come round the ring once
+// and wait on the host as well, never as a whole on the device.
 class HostKv final : public KvStream {
 public:
-    // Borrows all. `most_rows`: of a chunk.
-    HostKv(StepMemory& memory, QueryKeyValue& stores, const std::vector<QueryChunk>& chunks,
-           std::int64_t most_rows);
-    int num_blocks(std::size_t group) const override { return static_cast<int>(group) + 1; }
+    // Borrows all. Queues all hops of the ring; they follow the stores, not the compute stream.
+    HostKv(RingBuffers& buffers, KeyValue& own, const SequenceRuns& runs);
+    ~HostKv() override;
+    std::size_t num_blocks(std::size_t group) const override {
+        return runs_.by_queries.count(group);
+    }
     KvBlock next() override;
     void done() override;
 
 private:
-    const std::vector<QueryChunk>& chunks_;
-    TokenWindow k_;
-    TokenWindow v_;
+    const RingBuffers& buffers_;
+    const SequenceRuns& runs_;
+    KeyValue others_;  // of the blocks of the ring but the own one
+    StreamOrder::Mark gathered_;
+    TokenWindow k_, v_;
     WindowGroup windows_;
-    std::size_t group_ = 0;
-    std::size_t block_ = 0;  // of the group
-};
-
-// The same with gradients, which also stay on the host between groups.
-class HostKvGrad final : public KvGradStream {
-public:
-    HostKvGrad(StepMemory& memory, const Ops& ops, QueryKeyValue& stores,
-               const std::vector<QueryChunk>& chunks, std::int64_t most_rows);
-    int num_blocks(std::size_t group) const override { return static_cast<int>(group) + 1; }
-    KvGradBlock next() override;
-    void done() override;
-    Gradients finish() override;
-
-private:
-    const Ops& ops_;
-    const std::vector<QueryChunk>& chunks_;
-    Gradients gradients_;
-    TokenWindow k_, v_, d_k_, d_v_;
-    WindowGroup windows_;
-    std::size_t group_ = 0;
-    std::size_t block_ = 0;
+    std::size_t pair_ = 0;
 };
 
 }  // namespace rm

@@ -181,8 +181,8 @@ std::int64_t num_pieces(std::int64_t count, std::int64_t piece) {
 void ring_shifts(Transport& transport, Staging& staging, std::span<const RingShift> shifts) {
     std::vector<Leg> legs;
     for (const auto& [group, out, in] : shifts) {
-        RM_CHECK(out.dtype() == in.dtype() && out.num_elements() == in.num_elements(),
-                 "ring_shift sends {} and receives {}", shape_string(out), shape_string(in));
+        RM_CHECK(out.dtype() == in.dtype(), "ring_shift sends {} and receives {}",
+                 shape_string(out), shape_string(in));
         if (group.size() > 1) legs.push_back({group.next(), group.previous(), out, in});
     }
     exchange(transport, staging, legs);

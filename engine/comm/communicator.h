@@ -79,6 +79,7 @@ public:
     // Waits for what is queued; after a failure elsewhere, abort the network first.
     virtual ~Communicator() = default;
 
+    // `out` goes to the next rank, and `in` is as long as the previous rank's.
     void ring_shift(GroupKey key, const TensorView& out, const TensorView& in);
     // Shifts on several rings at once. The progress page shows one collective, of the first shift's
     // group; the bytes count for each shift's own group.

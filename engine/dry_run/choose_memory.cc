@@ -4,6 +4,8 @@
 #include <map>
 #include <vector>
 
+#include "engine/dry_run/hiding_chunk.h"
+
 namespace rm {
 namespace {
 
@@ -26,6 +28,19 @@ public:
         RM_TRY(Prediction prediction, predict(rank_, shape_, options_));
         known_.emplace(key, prediction);
         return prediction;
+    }
+
+    // Beyond the policy's: one that is long, and in windows the shortest that hides its transfers.
+    Result<std::vector<std::int64_t>> longer_chunks(const MemoryPolicy& policy) const {
+        std::vector<std::int64_t> longer = {kLongChunk * policy.chunk_tokens};
+        if (policy.working != WorkingSet::windows) return longer;
+        RM_TRY(const RankLayout layout,
+               make_rank_layout(shape_.context, rank_.mesh, rank_.rank, policy));
+        const auto [forward, backward] =
+            hiding_chunks(rank_.model, layout, options_.types, *options_.profile);
+        const std::int64_t hiding = std::max(forward, backward);
+        if (hiding > policy.chunk_tokens && hiding != longer[0]) longer.push_back(hiding);
+        return longer;
     }
 
 private:
@@ -86,9 +101,8 @@ std::vector<std::int64_t> chunks_of(const MemorySpec& spec) {
 }
 
 // The places to keep activations, in the order of choose_memory; alpha and the chunk stay open.
-std::vector<MemoryPolicy> places_of(const MemorySpec& spec, const Mesh& mesh) {
+std::vector<MemoryPolicy> places_of(const MemorySpec& spec) {
     std::vector<MemoryPolicy> places;
-    const bool may_window = mesh.size(Axis::ring) * mesh.size(Axis::ulysses) == 1;
     for (const Keep keep : {Keep::input_and_attention, Keep::input}) {
         if (spec.keep && *spec.keep != keep) continue;
         MemoryPolicy policy = resolve_memory(spec);
@@ -102,7 +116,7 @@ std::vector<MemoryPolicy> places_of(const MemorySpec& spec, const Mesh& mesh) {
         if (!must_window && spec.offload != Switch::on) add(KeptPlace::device, WorkingSet::whole);
         if (spec.offload == Switch::off) continue;
         if (!must_window) add(KeptPlace::host, WorkingSet::whole);
-        if (spec.windows != Switch::off && may_window) add(KeptPlace::host, WorkingSet::windows);
+        if (spec.windows != Switch::off) add(KeptPlace::host, WorkingSet::windows);
     }
     return places;
 }
@@ -218,8 +232,12 @@ Status try_place(const MemorySpec& spec, MemoryPolicy policy, Predictor& predict
         }
         if (!fits) continue;
         if (!predictor.has_times() || spec.chunk > 0 || chunk != chunks.front()) return {};
-        policy.chunk_tokens = kLongChunk * chunk;
-        RM_TRY([[maybe_unused]] const bool long_fits, try_alphas(spec, policy, predictor, choice));
+        RM_TRY(const std::vector<std::int64_t> longer, predictor.longer_chunks(policy));
+        for (const std::int64_t long_chunk : longer) {
+            policy.chunk_tokens = long_chunk;
+            RM_TRY([[maybe_unused]] const bool long_fits,
+                   try_alphas(spec, policy, predictor, choice));
+        }
         return {};
     }
     return {};
@@ -256,7 +274,7 @@ Result<ChosenMemory> choose_memory(const RankSpec& rank, const StageShape& shape
         return ChosenMemory{policy, std::move(prediction)};
     }
     Choice choice(predictor.has_times());
-    for (const MemoryPolicy& place : places_of(spec, rank.mesh)) {
+    for (const MemoryPolicy& place : places_of(spec)) {
         RM_RETURN_IF_ERROR(try_place(spec, place, predictor, choice));
         if (choice.decided()) break;
     }

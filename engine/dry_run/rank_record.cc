@@ -30,6 +30,7 @@ std::string group_name(int group) {
 // Names the cause of compute's wait for a stream as RankEngine does.
 std::string_view wait_name(std::string_view stream) {
     if (stream == "to-host" || stream == "from-host") return "offload";
+    if (stream == "ring-up" || stream == "ring-down") return "ring";
     if (stream == "host optimizer" || stream == "weights up") return "update";
     return kCommunication;
 }

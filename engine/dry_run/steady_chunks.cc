@@ -21,6 +21,32 @@ T quadratic(T first, T second, T third, std::int64_t periods) {
            static_cast<T>(periods * (periods - 1) / 2) * bend;
 }
 
+// The fewest chunks that a sample needs, and more so that whole periods lead to `chunks`.
+std::int64_t first_sample(std::int64_t least, std::int64_t chunks, std::int64_t period) {
+    return least + (chunks - least % period) % period;
+}
+
+// Windows in a ring: the slot's two pieces see different shares of the other slots, so that a
+// sample has as many chunks of one as of the other.
+bool halves(const RankLayout& layout) {
+    return layout.in_windows() && layout.ring > 1;
+}
+
+ChunkSample sample_of(const RankLayout& layout, std::int64_t count, double alpha) {
+    if (halves(layout)) {
+        const auto odd = static_cast<std::int64_t>(layout.chunks.size() % 2);
+        return {.front = usize(count),
+                .back = usize(kBack),
+                .middle = usize(count + odd - kBack),
+                .alpha = alpha};
+    }
+    return {
+        .front = usize(count - kBack),
+        .back = usize(kBack),
+        .queries = layout.in_windows() ? ChunkSample::Queries::sampled : ChunkSample::Queries::all,
+        .alpha = alpha};
+}
+
 }  // namespace
 
 Result<std::optional<SteadyChunks>> SteadyChunks::of(const RankSpec& spec, const StageShape& shape,
@@ -28,26 +54,20 @@ Result<std::optional<SteadyChunks>> SteadyChunks::of(const RankSpec& spec, const
     if (shape.sample || options.mode != DryRunMode::steady) return std::optional<SteadyChunks>();
     RM_TRY(const RankLayout layout,
            make_rank_layout(shape.context, spec.mesh, spec.rank, shape.memory));
-    const auto chunks = static_cast<std::int64_t>(layout.chunks.size());
+    const std::int64_t parts = halves(layout) ? 2 : 1;
+    const std::int64_t chunks = std::ssize(layout.chunks) / parts;
     const KeptPeriod period = kept_period(shape.memory);
     const std::int64_t least =
-        std::max<std::int64_t>(options.profile == nullptr ? kUntimed : kTimed,
+        std::max<std::int64_t>((options.profile == nullptr ? kUntimed : kTimed) / parts,
                                2 * (shape.memory.prefetch + 2)) +
         kBack;
     // A whole number of periods below all chunks, so that the pattern of kept tiles continues.
-    const std::int64_t first = least + (chunks - least % period.chunks) % period.chunks;
+    const std::int64_t first = first_sample(least, chunks, period.chunks);
     if (chunks <= first + 2 * period.chunks) return std::optional<SteadyChunks>();
     SteadyChunks steady;
     steady.periods = (chunks - first) / period.chunks;
-    const bool whole = shape.memory.working == WorkingSet::whole;
-    for (std::int64_t i = 0; i < 3; ++i) {
-        const std::int64_t count = first + i * period.chunks;
-        steady.samples[usize(i)] = {
-            .front = usize(count - kBack),
-            .back = usize(kBack),
-            .queries = whole ? ChunkSample::Queries::all : ChunkSample::Queries::sampled,
-            .alpha = period.alpha};
-    }
+    for (std::int64_t i = 0; i < 3; ++i)
+        steady.samples[usize(i)] = sample_of(layout, first + i * period.chunks, period.alpha);
     return std::optional(steady);
 }
 

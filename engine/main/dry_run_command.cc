@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "engine/dry_run/choose_memory.h"
+#include "engine/dry_run/hiding_chunk.h"
 #include "engine/dry_run/timeline.h"
 #include "engine/schedule/device_profile_json.h"
 #include "engine/train/rank_config.h"
@@ -141,12 +142,28 @@ std::string verdict_line(const Limit& limit) {
                   limit.limit, limit.source);
 }
 
+// In windows: the chunk beside the shortest ones that hide their transfers.
+Result<std::string> chunk_line(const DryJob& job, const StageShape& shape,
+                               const NumericTypes& types) {
+    if (shape.memory.working != WorkingSet::windows || job.profile() == nullptr)
+        return std::string();
+    RM_TRY(const RankLayout layout,
+           make_rank_layout(shape.context, job.spec().mesh, job.spec().rank, shape.memory));
+    const auto [forward, backward] = hiding_chunks(job.spec().model, layout, types, *job.profile());
+    return format(
+        "  chunk         {} tokens; attention hides its transfers from {} (forward) and {} "
+        "(backward) on\n",
+        shape.memory.chunk_tokens, forward, backward);
+}
+
 Result<DryRunAnswer> describe_stage(const DryJob& job, const StageSpec& stage, std::size_t number,
                                     const StepTimeline& timeline) {
     const StageShape shape = job.shape(stage);
     RM_TRY(const Prediction prediction, predict(job.spec(), shape, job.options(stage)));
     DryRunAnswer answer{format("step of stage {}, of one rank\n", number) +
                         describe(prediction, job.profile())};
+    RM_TRY(const std::string chunk, chunk_line(job, shape, job.options(stage).types));
+    answer.text += chunk;
     for (const Limit& limit : limits_of(prediction, shape.memory, job.profile())) {
         answer.text += verdict_line(limit);
         answer.fits = answer.fits && limit.taken <= limit.limit;

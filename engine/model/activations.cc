@@ -22,11 +22,11 @@ LayerKept::LayerKept(StepMemory& memory, const RankLayout& layout, const RankSha
     up = make("kept up", {rows, s.F});
     if (keeps_attended(memory.policy())) return;
     tiles.q = make("kept q", {rows, s.Hq, s.D});
-    tiles.k = make("kept k", {rows, s.Hk, s.D});
-    tiles.v = make("kept v", {rows, s.Hk, s.D});
+    tiles.kv.k = make("kept k", {rows, s.Hk, s.D});
+    tiles.kv.v = make("kept v", {rows, s.Hk, s.D});
 }
 
-Scratch::Scratch(Kernels& kernels, const RankShapes& s, int tensor) {
+Scratch::Scratch(Kernels& kernels, const RankShapes& s, int tensor, bool exchanges_heads) {
     const auto make = [&](DType type, std::initializer_list<std::int64_t> shape) {
         return Tensor(kernels.device(), MemoryKind::activations, type, shape);
     };
@@ -38,6 +38,22 @@ Scratch::Scratch(Kernels& kernels, const RankShapes& s, int tensor) {
     d_q = make(compute, {s.tile, s.Hq, s.D});
     d_k = make(compute, {s.tile, s.Hk, s.D});
     d_v = make(compute, {s.tile, s.Hk, s.D});
+    if (!exchanges_heads) return;
+    for (Tensor* queries : {&q, &out, &d_out})
+        *queries = make(compute, {s.tile, s.Hq, s.D});
+    for (Tensor* keys : {&k, &v})
+        *keys = make(compute, {s.tile, s.Hk, s.D});
+    delta = make(accum, {s.tile, s.Hq});
+    for (Tensor* sums : {&d_k_sum, &d_v_sum})
+        *sums = make(accum, {s.tile, s.Hk, s.D});
+}
+
+std::vector<Scratch> make_lanes(Kernels& kernels, const RankShapes& shapes,
+                                const RankLayout& layout, bool exchanges_heads) {
+    std::vector<Scratch> lanes;
+    for (int lane = 0; lane < layout.lanes(); ++lane)
+        lanes.emplace_back(kernels, shapes, layout.tensor, exchanges_heads);
+    return lanes;
 }
 
 }  // namespace rm

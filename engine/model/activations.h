@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "engine/attention/attention.h"
 
 namespace rm {
@@ -27,9 +29,10 @@ struct LayerKept {
     TokenStore up;     // (kept, F) compute
 };
 
-// Scratch of one tile, which the tiles use in turn.
+// Scratch of one tile at a time. Where heads are exchanged, the last group holds what a tile sends
+// to attention or receives.
 struct Scratch {
-    Scratch(Kernels& kernels, const RankShapes& shapes, int tensor);
+    Scratch(Kernels& kernels, const RankShapes& shapes, int tensor, bool exchanges_heads);
 
     Tensor x_mid;  // (tile / tensor, C) compute
     Tensor rstd;   // (tile / tensor) accum
@@ -41,6 +44,19 @@ struct Scratch {
     Tensor d_q;    // (tile, Hq, D) compute
     Tensor d_k;    // (tile, Hk, D) compute
     Tensor d_v;    // (tile, Hk, D) compute
+
+    Tensor q;        // (tile, Hq, D) compute
+    Tensor k;        // (tile, Hk, D) compute
+    Tensor v;        // (tile, Hk, D) compute
+    Tensor out;      // (tile, Hq, D) compute
+    Tensor d_out;    // (tile, Hq, D) compute
+    Tensor delta;    // (tile, Hq) accum
+    Tensor d_k_sum;  // (tile, Hk, D) accum
+    Tensor d_v_sum;  // (tile, Hk, D) accum
 };
+
+// For each tile that may be under way.
+std::vector<Scratch> make_lanes(Kernels& kernels, const RankShapes& shapes,
+                                const RankLayout& layout, bool exchanges_heads);
 
 }  // namespace rm

@@ -14,61 +14,85 @@ namespace {
 
 struct ProjectWindows {
     TileWindow x, cos, sin;
-    QkvWindows qkv;
+    QkvWindows qkv;                      // of what attention takes, or empty:
+    std::optional<TilesToHeads> sender;  // a tile's rows go to the ranks that attend
+    QkvWindows kept;
 };
 
-void project_tile(const BlockContext& c, const LayerWeights& w, const ProjectWindows& at,
-                  const Tile& tile) {
+QkvTile made_qkv(const BlockContext& c, const ProjectWindows& at, const Tile& tile) {
+    if (!at.sender) return at.qkv(tile);
+    const Scratch& scratch = c.scratch(tile);
+    return {tile_rows(scratch.q, tile), tile_rows(scratch.k, tile), tile_rows(scratch.v, tile)};
+}
+
+TileTask project_tile(const BlockContext& c, const LayerWeights& w, ProjectWindows& at, Tile tile,
+                      RowAccess kept_access) {
     const Ops& run = c.ops;
-    const TensorView x = at.x(tile);
-    const auto [q, k, v] = at.qkv(tile);
-    // 1. normalise
-    run(RmsNormFwd{x, w.attention_norm.weight, c.tiles.place(tile.range),
-                   rows_like(x, c.scratch.rstd), c.model.norm_eps});
-    const TensorView normed = c.tiles.gather(run, tile.range);
-    // 2-4. queries, keys, values
-    run(LinearFwd{normed, w.q.prepared, flat(q)});
-    run(LinearFwd{normed, w.k.prepared, flat(k)});
-    run(LinearFwd{normed, w.v.prepared, flat(v)});
-    // 5-6. rotate
-    run(RopeApply{q, at.cos(tile), at.sin(tile), Rotation::forward});
-    run(RopeApply{k, at.cos(tile), at.sin(tile), Rotation::forward});
+    const bool keeps = tile.kept() && !at.kept.q.empty();
+    const QkvTile made = made_qkv(c, at, tile);
+    if (keeps && kept_access == RowAccess::read) {
+        co_await c.tiles.pause();
+        copy(run, at.kept(tile), made);
+    } else {
+        const TensorView x = at.x(tile);
+        // 1. normalise
+        run(RmsNormFwd{x, w.attention_norm.weight, c.tiles.place(tile),
+                       rows_like(x, c.scratch(tile).rstd), c.model.norm_eps});
+        const TensorView normed = co_await c.tiles.gather(tile);
+        // 2-4. queries, keys, values
+        run(LinearFwd{normed, w.q.prepared, flat(made.q)});
+        run(LinearFwd{normed, w.k.prepared, flat(made.k)});
+        run(LinearFwd{normed, w.v.prepared, flat(made.v)});
+        // 5-6. rotate
+        run(RopeApply{made.q, at.cos(tile), at.sin(tile), Rotation::forward});
+        run(RopeApply{made.k, at.cos(tile), at.sin(tile), Rotation::forward});
+        if (keeps) copy(run, made, at.kept(tile));
+    }
+    if (at.sender) at.sender->send(run, tile, {made.q, made.k, made.v});
 }
 
 }  // namespace
 
-void project(const BlockContext& c, const LayerWeights& w, TokenStore& x, QueryKeyValue& tokens,
+void project(const BlockContext& c, const LayerWeights& w, TokenStore& x, QueryKeyValue& attended,
              QueryKeyValue* kept, RowAccess kept_access) {
     Windows windows = c.windows();
-    const ProjectWindows at{
-        windows.read(x, Rows::shards),
-        windows.read(c.rotary.cos, Rows::tokens),
-        windows.read(c.rotary.sin, Rows::tokens),
-        {windows, tokens.q, tokens.k, tokens.v, Rows::tokens, RowAccess::write}};
-    QueryKeyValue none;
-    QueryKeyValue& stores = kept == nullptr ? none : *kept;
-    const QkvWindows at_kept(windows, stores.q, stores.k, stores.v, Rows::kept, kept_access);
-    windows.for_each([&](const Tile& tile) {
-        const bool keeps = tile.kept() && !at_kept.q.empty();
-        if (keeps && kept_access == RowAccess::read)
-            return copy(c.ops, at_kept(tile), at.qkv(tile));
-        project_tile(c, w, at, tile);
-        if (keeps) copy(c.ops, at.qkv(tile), at_kept(tile));
-    });
+    ProjectWindows at{windows.read(x, Rows::shards),
+                      windows.read(c.rotary.cos, Rows::tokens),
+                      windows.read(c.rotary.sin, Rows::tokens),
+                      {},
+                      {},
+                      {}};
+    HeadExchange& heads = c.attention.heads();
+    if (c.exchanges_heads()) {
+        at.sender.emplace(heads,
+                          std::initializer_list<AttendedRows>{{&attended.q, heads.queries()},
+                                                              {&attended.kv.k, heads.keys()},
+                                                              {&attended.kv.v, heads.keys()}});
+    } else {
+        at.qkv = QkvWindows(windows, attended.q, attended.kv, Rows::tokens, RowAccess::write);
+    }
+    if (kept != nullptr) at.kept = QkvWindows(windows, kept->q, kept->kv, Rows::kept, kept_access);
+    windows.for_each([&](const Tile& tile) { return project_tile(c, w, at, tile, kept_access); });
 }
 
 // ---- Finish: out-projection and MLP of every tile.
 
-void mlp_inputs(const BlockContext& c, const LayerWeights& w, const Tile& tile,
-                const MlpTile& mlp) {
+TileTask fetch_out(const BlockContext& c, FinishWindows& at, Tile tile, const MlpTile& mlp) {
+    if (!at.arriving) co_return;
+    co_await at.arriving->receive(c.ops, tile);
+    at.arriving->take(c.ops, tile, 0, mlp.out, Into::overwrite);
+    at.arriving->done(tile);
+}
+
+TileTask mlp_inputs(const BlockContext& c, const LayerWeights& w, Tile tile, const MlpTile& mlp) {
     const Ops& run = c.ops;
     // 10-11. x_mid = x + out Wo^T
     run(Copy{mlp.x, mlp.x_mid});
-    c.tiles.add_linear(run, tile.range, flat(mlp.out), w.o.prepared, mlp.x_mid);
+    co_await c.tiles.add_linear(run, tile, flat(mlp.out), w.o.prepared, mlp.x_mid);
     // 12. normalise
-    run(RmsNormFwd{mlp.x_mid, w.mlp_norm.weight, c.tiles.place(tile.range),
-                   rows_like(mlp.x_mid, c.scratch.rstd), c.model.norm_eps});
-    const TensorView normed = c.tiles.gather(run, tile.range);
+    run(RmsNormFwd{mlp.x_mid, w.mlp_norm.weight, c.tiles.place(tile),
+                   rows_like(mlp.x_mid, c.scratch(tile).rstd), c.model.norm_eps});
+    const TensorView normed = co_await c.tiles.gather(tile);
     // 13-14. gate, up
     run(LinearFwd{normed, w.gate.prepared, mlp.gate});
     run(LinearFwd{normed, w.up.prepared, mlp.up});
@@ -76,30 +100,43 @@ void mlp_inputs(const BlockContext& c, const LayerWeights& w, const Tile& tile,
 
 namespace {
 
-void finish_tile(const BlockContext& c, const LayerWeights& w, const Tile& tile, const MlpTile& mlp,
-                 const TensorView& y) {
+TileTask finish_tile(const BlockContext& c, const LayerWeights& w, FinishWindows& at, Tile tile,
+                     TensorView y, const TileWindow& kept_out) {
     const Ops& run = c.ops;
-    const TensorView h = tile_rows(c.scratch.h, tile);
-    mlp_inputs(c, w, tile, mlp);
+    const MlpTile mlp(c, at, tile);
+    const TensorView h = tile_rows(c.scratch(tile).h, tile);
+    co_await fetch_out(c, at, tile, mlp);
+    co_await mlp_inputs(c, w, tile, mlp);
     // 15. silu(gate) * up
     run(SwigluFwd{mlp.gate, mlp.up, h});
     // 16-17. x_next = x_mid + h Wdown^T
     run(Copy{mlp.x_mid, y});
-    c.tiles.add_linear(run, tile.range, h, w.down.prepared, y);
+    co_await c.tiles.add_linear(run, tile, h, w.down.prepared, y);
+    if (!kept_out.empty()) run(Copy{mlp.out, kept_out(tile)});
 }
 
-void finish(const BlockContext& c, const LayerWeights& w, TokenStore& x, TokenStore& out,
-            TokenStore& x_next, LayerKept* kept) {
+// `out`: null, or attention's output by token, to be filled in from `attended` if that is not null.
+void finish(const BlockContext& c, const LayerWeights& w, TokenStore& x, TokenStore* out,
+            TokenStore* attended, TokenStore& x_next, LayerKept* kept) {
     Windows windows = c.windows();
-    const FinishWindows at(windows, x, out, kept, RowAccess::write);
+    FinishWindows at(c, windows, x, out, attended, kept, RowAccess::write);
     const TileWindow y = windows.write(x_next, Rows::shards);
     const TileWindow kept_out =
         windows.on(kept == nullptr ? nullptr : &kept->out, Rows::tokens, RowAccess::write);
-    windows.for_each([&](const Tile& tile) {
-        const MlpTile mlp(c, at, tile);
-        finish_tile(c, w, tile, mlp, y(tile));
-        if (!kept_out.empty()) c.ops(Copy{mlp.out, kept_out(tile)});
-    });
+    windows.for_each(
+        [&](const Tile& tile) { return finish_tile(c, w, at, tile, y(tile), kept_out); });
+}
+
+// Whether the output by token becomes what the backward pass keeps.
+bool keeps_out(const BlockContext& c, const LayerKept* kept) {
+    const MemoryPolicy& policy = c.layout.memory;
+    return kept != nullptr && policy.keep != Keep::input && !copies_out(policy);
+}
+
+TokenStore make_out(const BlockContext& c, int layer) {
+    const RankShapes shapes(c.model, c.layout);
+    return working_store(c.memory, {"out by token", layer}, c.memory.types().compute,
+                         {shapes.T, shapes.Hq, shapes.D});
 }
 
 }  // namespace
@@ -108,17 +145,24 @@ void finish(const BlockContext& c, const LayerWeights& w, TokenStore& x, TokenSt
 void block_forward(const BlockContext& c, const LayerWeights& w, int layer, TokenStore& x,
                    TokenStore& x_next, LayerKept* kept) {
     const MemoryPolicy& policy = c.layout.memory;
-    QueryKeyValue attended = c.attention.inputs(layer, [&](QueryKeyValue& tokens) {
-        block::project(c, w, x, tokens, kept == nullptr ? nullptr : &kept->tiles, RowAccess::write);
-    });
+    QueryKeyValue attended = c.attention.make_inputs(layer);
+    block::project(c, w, x, attended, kept == nullptr ? nullptr : &kept->tiles, RowAccess::write);
     Attention::Output done = c.attention.forward(c.runs, layer, attended, LayerPass::forward);
     c.listener.on_attention_sent();
     if (kept != nullptr && keeps_attended(policy)) kept->attended = std::move(attended);
     attended = {};
-    block::finish(c, w, x, done.out, x_next, kept);
+    TokenStore out;
+    if (c.exchanges_heads()) {
+        if (block::keeps_out(c, kept)) out = block::make_out(c, layer);
+        block::finish(c, w, x, &out, &done.out, x_next, kept);
+        done.out = {};
+    } else {
+        out = std::move(done.out);
+        block::finish(c, w, x, &out, nullptr, x_next, kept);
+    }
     if (kept == nullptr || policy.keep == Keep::input) return;
     kept->lse = std::move(done.lse);
-    if (!copies_out(policy)) kept->out = std::move(done.out);
+    if (!copies_out(policy)) kept->out = std::move(out);
 }
 
 }  // namespace rm

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "engine/attention/attention.h"
 #include "engine/model/activations.h"
@@ -32,7 +33,7 @@ struct BlockContext {
     const SequenceRuns& runs;
     RotaryTables& rotary;
     StepMemory& memory;
-    Scratch& scratch;
+    std::vector<Scratch>& lanes;
     TensorTiles& tiles;
     Attention& attention;
     const Ops& ops;
@@ -41,8 +42,10 @@ struct BlockContext {
     // For the next loop over tiles.
     Windows windows() const {
         memory.settle();
-        return {memory, layout};
+        return {memory, layout, layout.lanes()};
     }
+    Scratch& scratch(const Tile& tile) const { return lanes[usize(tile.lane)]; }
+    bool exchanges_heads() const { return !attention.heads().direct(); }
 };
 
 // One transformer layer over this rank's tokens as three loops over chunks: project, attend,

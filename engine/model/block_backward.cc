@@ -6,93 +6,149 @@ namespace {
 
 using namespace block;
 
-void finish_tile_backward(const BlockContext& c, const LayerWeights& w, const Tile& tile,
-                          const MlpTile& mlp, const TensorView& d_x, const TensorView& d_out,
-                          const TensorView& delta) {
+// Windows on what attention's backward pass takes, or a sender of a tile's rows.
+struct OutGradWindows {
+    TileWindow d_x, d_out, delta;
+    std::optional<TilesToHeads> sender;
+};
+
+TileTask finish_tile_backward(const BlockContext& c, const LayerWeights& w, FinishWindows& at,
+                              OutGradWindows& to, Tile tile) {
     const Ops& run = c.ops;
-    const TensorView rstd = rows_like(mlp.x_mid, c.scratch.rstd);
-    const TensorView d_normed = c.tiles.partial(tile.range);
-    const TensorView h = tile_rows(c.scratch.h, tile);
-    const TensorView d_h = tile_rows(c.scratch.d_h, tile);
-    const TensorView d_up = tile_rows(c.scratch.d_up, tile);
-    if (!mlp.kept) mlp_inputs(c, w, tile, mlp);
+    const Scratch& scratch = c.scratch(tile);
+    const MlpTile mlp(c, at, tile);
+    const TensorView d_x = to.d_x(tile);
+    const TensorView d_out = to.sender ? tile_rows(scratch.d_out, tile) : to.d_out(tile);
+    const TensorView delta = to.sender ? tile_rows(scratch.delta, tile) : to.delta(tile);
+    const TensorView rstd = rows_like(mlp.x_mid, scratch.rstd);
+    const TensorView d_normed = c.tiles.partial(tile);
+    const TensorView h = tile_rows(scratch.h, tile);
+    const TensorView d_h = tile_rows(scratch.d_h, tile);
+    const TensorView d_up = tile_rows(scratch.d_up, tile);
+    co_await fetch_out(c, at, tile, mlp);
+    if (mlp.kept) {
+        co_await c.tiles.pause();
+        co_await c.tiles.pause();
+    } else {
+        co_await mlp_inputs(c, w, tile, mlp);
+    }
     // 17, 15. h again, then its gradient and that of Wdown
     run(SwigluFwd{mlp.gate, mlp.up, h});
-    const TensorView d_y = c.tiles.gather(run, tile.range, d_x);
+    const TensorView d_y = co_await c.tiles.gather(run, tile, d_x);
     run(LinearBwdWeight{d_y, h, w.down.grad});
     run(LinearBwdInput{d_y, w.down.prepared, d_h});
     run(SwigluBwd{d_h, mlp.gate, mlp.up, d_h, d_up});
     // 12. normed again; 13-14. gate and up
-    run(RmsNormFwd{mlp.x_mid, w.mlp_norm.weight, c.tiles.place(tile.range), rstd,
-                   c.model.norm_eps});
-    const TensorView normed = c.tiles.gather(run, tile.range);
+    run(RmsNormFwd{mlp.x_mid, w.mlp_norm.weight, c.tiles.place(tile), rstd, c.model.norm_eps});
+    const TensorView normed = co_await c.tiles.gather(tile);
     run(LinearBwdWeight{d_h, normed, w.gate.grad});
     run(LinearBwdWeight{d_up, normed, w.up.grad});
     run(LinearBwdInput{d_h, w.gate.prepared, d_normed});
     run(LinearBwdInput{d_up, w.up.prepared, d_normed, Into::add});
-    run(RmsNormBwd{c.tiles.reduce(run, tile.range), mlp.x_mid, w.mlp_norm.weight, rstd, d_x,
-                   w.mlp_norm.grad});
+    const TensorView d_shard = co_await c.tiles.reduce(run, tile);
+    run(RmsNormBwd{d_shard, mlp.x_mid, w.mlp_norm.weight, rstd, d_x, w.mlp_norm.grad});
     // 11. out-projection
-    const TensorView d_mid = c.tiles.gather(run, tile.range, d_x);
+    const TensorView d_mid = co_await c.tiles.gather(run, tile, d_x);
     run(LinearBwdWeight{d_mid, flat(mlp.out), w.o.grad});
     run(LinearBwdInput{d_mid, w.o.prepared, flat(d_out)});
     // 9. what attention's backward needs of its output
     run(AttentionDelta{d_out, mlp.out, delta});
+    if (to.sender) to.sender->send(run, tile, {d_out, delta});
 }
 
+// `attended`: null, or attention's output, which arrives from the ranks that attended.
 void finish_backward(const BlockContext& c, const LayerWeights& w, LayerKept& kept,
-                     TokenStore& d_x_store, OutGradients& gradients) {
+                     TokenStore* attended, TokenStore& d_x_store, OutGradients& gradients) {
     Windows windows = c.windows();
-    const FinishWindows at(windows, kept.x, kept.out, &kept, RowAccess::read);
-    const TileWindow d_x = windows.update(d_x_store, Rows::shards);
-    const TileWindow d_out = windows.write(gradients.d_out, Rows::tokens);
-    const TileWindow delta = windows.write(gradients.delta, Rows::tokens);
-    windows.for_each([&](const Tile& tile) {
-        const MlpTile mlp(c, at, tile);
-        finish_tile_backward(c, w, tile, mlp, d_x(tile), d_out(tile), delta(tile));
-    });
+    FinishWindows at(c, windows, kept.x, &kept.out, attended, &kept, RowAccess::read);
+    OutGradWindows to{windows.update(d_x_store, Rows::shards), {}, {}, {}};
+    HeadExchange& heads = c.attention.heads();
+    if (c.exchanges_heads()) {
+        to.sender.emplace(heads,
+                          std::initializer_list<AttendedRows>{{&gradients.d_out, heads.queries()},
+                                                              {&gradients.delta, heads.queries()}});
+    } else {
+        to.d_out = windows.write(gradients.d_out, Rows::tokens);
+        to.delta = windows.write(gradients.delta, Rows::tokens);
+    }
+    windows.for_each([&](const Tile& tile) { return finish_tile_backward(c, w, at, to, tile); });
 }
 
+// Windows on what attention's backward pass gives, or a receiver of a tile's rows.
 struct ProjectGradWindows {
     TileWindow x, cos, sin;
     QkvWindows d;
+    std::optional<TilesToTokens> arriving;
     TileWindow d_x;
 };
 
-void project_tile_backward(const BlockContext& c, const LayerWeights& w,
-                           const ProjectGradWindows& at, const Tile& tile) {
+// The gradients of a tile, from sums to the compute type.
+TileTask fetch_gradients(const BlockContext& c, ProjectGradWindows& at, Tile tile, QkvTile d) {
+    if (!at.arriving) {
+        copy(c.ops, at.d(tile), d);
+        co_return;
+    }
+    const Scratch& scratch = c.scratch(tile);
+    const TensorView sum_k = tile_rows(scratch.d_k_sum, tile);
+    const TensorView sum_v = tile_rows(scratch.d_v_sum, tile);
+    co_await at.arriving->receive(c.ops, tile);
+    at.arriving->take(c.ops, tile, 0, d.q, Into::overwrite);
+    at.arriving->take(c.ops, tile, 1, sum_k, Into::add);
+    at.arriving->take(c.ops, tile, 2, sum_v, Into::add);
+    at.arriving->done(tile);
+    c.ops(Copy{sum_k, d.k});
+    c.ops(Copy{sum_v, d.v});
+}
+
+TileTask project_tile_backward(const BlockContext& c, const LayerWeights& w, ProjectGradWindows& at,
+                               Tile tile) {
     const Ops& run = c.ops;
+    const Scratch& scratch = c.scratch(tile);
     const TensorView x = at.x(tile);
-    const TensorView rstd = rows_like(x, c.scratch.rstd);
-    const TensorView d_normed = c.tiles.partial(tile.range);
-    const QkvTile d{tile_rows(c.scratch.d_q, tile), tile_rows(c.scratch.d_k, tile),
-                    tile_rows(c.scratch.d_v, tile)};
-    // From sums to the compute type, then 5-6 backwards.
-    copy(run, at.d(tile), d);
+    const TensorView d_x = at.d_x(tile);
+    const TensorView rstd = rows_like(x, scratch.rstd);
+    const TensorView d_normed = c.tiles.partial(tile);
+    const QkvTile d{tile_rows(scratch.d_q, tile), tile_rows(scratch.d_k, tile),
+                    tile_rows(scratch.d_v, tile)};
+    co_await fetch_gradients(c, at, tile, d);
+    // 5-6 backwards
     run(RopeApply{d.q, at.cos(tile), at.sin(tile), Rotation::backward});
     run(RopeApply{d.k, at.cos(tile), at.sin(tile), Rotation::backward});
     // 1. normed again; 2-4. queries, keys, values
-    run(RmsNormFwd{x, w.attention_norm.weight, c.tiles.place(tile.range), rstd, c.model.norm_eps});
-    const TensorView normed = c.tiles.gather(run, tile.range);
+    run(RmsNormFwd{x, w.attention_norm.weight, c.tiles.place(tile), rstd, c.model.norm_eps});
+    const TensorView normed = co_await c.tiles.gather(tile);
     run(LinearBwdWeight{flat(d.q), normed, w.q.grad});
     run(LinearBwdWeight{flat(d.k), normed, w.k.grad});
     run(LinearBwdWeight{flat(d.v), normed, w.v.grad});
     run(LinearBwdInput{flat(d.q), w.q.prepared, d_normed});
     run(LinearBwdInput{flat(d.k), w.k.prepared, d_normed, Into::add});
     run(LinearBwdInput{flat(d.v), w.v.prepared, d_normed, Into::add});
-    run(RmsNormBwd{c.tiles.reduce(run, tile.range), x, w.attention_norm.weight, rstd, at.d_x(tile),
-                   w.attention_norm.grad});
+    const TensorView d_shard = co_await c.tiles.reduce(run, tile);
+    run(RmsNormBwd{d_shard, x, w.attention_norm.weight, rstd, d_x, w.attention_norm.grad});
 }
 
 void project_backward(const BlockContext& c, const LayerWeights& w, TokenStore& x,
-                      ProjectedGradients& d, TokenStore& d_x) {
+                      AttendedGradients& d, TokenStore& d_x) {
     Windows windows = c.windows();
-    const ProjectGradWindows at{windows.read(x, Rows::shards),
-                                windows.read(c.rotary.cos, Rows::tokens),
-                                windows.read(c.rotary.sin, Rows::tokens),
-                                {windows, d.d_q, d.kv.d_k, d.kv.d_v, Rows::tokens, RowAccess::read},
-                                windows.update(d_x, Rows::shards)};
-    windows.for_each([&](const Tile& tile) { project_tile_backward(c, w, at, tile); });
+    ProjectGradWindows at{windows.read(x, Rows::shards),
+                          windows.read(c.rotary.cos, Rows::tokens),
+                          windows.read(c.rotary.sin, Rows::tokens),
+                          {},
+                          {},
+                          {}};
+    HeadExchange& heads = c.attention.heads();
+    const auto [compute, accum, master] = c.memory.types();
+    if (c.exchanges_heads()) {
+        at.arriving.emplace(
+            heads,
+            std::initializer_list<AttendedRows>{
+                {&d.d_q, heads.queries()}, {&d.d_kv.k, heads.keys()}, {&d.d_kv.v, heads.keys()}},
+            std::initializer_list<DType>{compute, accum, accum});
+    } else {
+        at.d = QkvWindows(windows, d.d_q, d.d_kv, Rows::tokens, RowAccess::read);
+    }
+    at.d_x = windows.update(d_x, Rows::shards);
+    windows.for_each([&](const Tile& tile) { return project_tile_backward(c, w, at, tile); });
 }
 
 }  // namespace
@@ -101,24 +157,25 @@ void block_backward(const BlockContext& c, const LayerWeights& w, int layer, Lay
                     TokenStore& d_x) {
     QueryKeyValue attended = std::move(kept.attended);
     if (attended.q.empty()) {
-        attended = c.attention.inputs(layer, [&](QueryKeyValue& tokens) {
-            project(c, w, kept.x, tokens, &kept.tiles, RowAccess::read);
-        });
+        attended = c.attention.make_inputs(layer);
+        project(c, w, kept.x, attended, &kept.tiles, RowAccess::read);
     }
+    TokenStore attended_out;
     if (c.layout.memory.keep == Keep::input) {
         Attention::Output again = c.attention.forward(c.runs, layer, attended, LayerPass::backward);
-        kept.out = std::move(again.out);
+        (c.exchanges_heads() ? attended_out : kept.out) = std::move(again.out);
         kept.lse = std::move(again.lse);
     }
     AttentionBackward attention(c.attention, c.runs, std::move(attended), kept.lse);
     c.listener.on_first_hop();
-    OutGradients gradients = attention.out_gradients();
-    finish_backward(c, w, kept, d_x, gradients);
+    OutGradients gradients = attention.make_out_gradients();
+    finish_backward(c, w, kept, attended_out.empty() ? nullptr : &attended_out, d_x, gradients);
+    attended_out = {};
     for (TokenStore* used : {&kept.out, &kept.x_mid, &kept.gate, &kept.up})
         *used = {};
-    ProjectedGradients projected = attention.finish(std::move(gradients));
+    AttendedGradients attended_gradients = attention.finish(std::move(gradients));
     c.listener.on_attention_sent();
-    project_backward(c, w, kept.x, projected, d_x);
+    project_backward(c, w, kept.x, attended_gradients, d_x);
 }
 
 }  // namespace rm

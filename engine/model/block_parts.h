@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "engine/model/block.h"
 
 // The pieces that both passes of a block share (block.cc, block_backward.cc).
@@ -18,16 +20,16 @@ inline TensorView tile_rows(const Tensor& scratch, const Tile& tile) {
     return scratch->rows(0, tile.range.count);
 }
 
-// Windows on queries, keys and values, or on their gradients; a tile's rows of them.
+// A tile's rows of queries, keys and values, or of their gradients.
 struct QkvTile {
     TensorView q, k, v;
 };
 struct QkvWindows {
-    QkvWindows(Windows& all, TokenStore& q_store, TokenStore& k_store, TokenStore& v_store,
-               Rows rows, RowAccess access)
+    QkvWindows() = default;
+    QkvWindows(Windows& all, TokenStore& q_store, KeyValue& kv, Rows rows, RowAccess access)
         : q(all.on(&q_store, rows, access)),
-          k(all.on(&k_store, rows, access)),
-          v(all.on(&v_store, rows, access)) {}
+          k(all.on(&kv.k, rows, access)),
+          v(all.on(&kv.v, rows, access)) {}
     QkvTile operator()(const Tile& tile) const { return {q(tile), k(tile), v(tile)}; }
 
     TileWindow q, k, v;
@@ -40,13 +42,25 @@ inline void copy(const Ops& run, const QkvTile& from, const QkvTile& to) {
 
 // Steps 1-6 for every tile. `kept`: null, or the stores to which the forward pass copies rows of
 // kept tiles (write) and from which the backward pass fetches them instead of recomputing (read).
-void project(const BlockContext& c, const LayerWeights& w, TokenStore& x, QueryKeyValue& tokens,
+void project(const BlockContext& c, const LayerWeights& w, TokenStore& x, QueryKeyValue& attended,
              QueryKeyValue* kept, RowAccess kept_access);
 
+// Windows on what steps 10-17 take and keep. Attention's output of a tile is in `out`, or arrives
+// from the ranks that attended (`arriving`): in `out` if there is a store to fill in, else in
+// scratch.
 struct FinishWindows {
-    FinishWindows(Windows& all, TokenStore& x_store, TokenStore& out_store, LayerKept* kept,
-                  RowAccess kept_access)
-        : x(all.read(x_store, Rows::shards)), out(all.read(out_store, Rows::tokens)) {
+    // `attended`: null where `out_store` has been filled in.
+    FinishWindows(const BlockContext& c, Windows& all, TokenStore& x_store, TokenStore* out_store,
+                  TokenStore* attended, LayerKept* kept, RowAccess kept_access)
+        : x(all.read(x_store, Rows::shards)),
+          out(all.on(out_store, Rows::tokens,
+                     attended == nullptr ? RowAccess::read : RowAccess::write)) {
+        if (attended != nullptr) {
+            HeadExchange& heads = c.attention.heads();
+            arriving.emplace(heads,
+                             std::initializer_list<AttendedRows>{{attended, heads.queries()}},
+                             std::initializer_list<DType>{attended->shape().dtype()});
+        }
         if (kept == nullptr) return;
         kept_x_mid = all.on(&kept->x_mid, Rows::kept_shards, kept_access);
         kept_gate = all.on(&kept->gate, Rows::kept, kept_access);
@@ -54,15 +68,18 @@ struct FinishWindows {
     }
 
     TileWindow x, out, kept_x_mid, kept_gate, kept_up;
+    std::optional<TilesToTokens> arriving;
 };
 
 // Activations between attention and the end of the MLP, where they are kept or in scratch.
 struct MlpTile {
     MlpTile(const BlockContext& c, const FinishWindows& at, const Tile& tile)
-        : x(at.x(tile)), out(at.out(tile)), kept(tile.kept() && !at.kept_gate.empty()) {
-        x_mid = kept ? at.kept_x_mid(tile) : rows_like(x, c.scratch.x_mid);
-        gate = kept ? at.kept_gate(tile) : tile_rows(c.scratch.gate, tile);
-        up = kept ? at.kept_up(tile) : tile_rows(c.scratch.up, tile);
+        : x(at.x(tile)),
+          out(at.out.empty() ? tile_rows(c.scratch(tile).out, tile) : at.out(tile)),
+          kept(tile.kept() && !at.kept_gate.empty()) {
+        x_mid = kept ? at.kept_x_mid(tile) : rows_like(x, c.scratch(tile).x_mid);
+        gate = kept ? at.kept_gate(tile) : tile_rows(c.scratch(tile).gate, tile);
+        up = kept ? at.kept_up(tile) : tile_rows(c.scratch(tile).up, tile);
     }
     TensorView x;    // (tile / tensor, C) compute: the layer's input
     TensorView out;  // (tile, Hq, D) compute: attention's output
@@ -72,7 +89,10 @@ struct MlpTile {
     TensorView up;     // (tile, F) compute
 };
 
+// Fills in mlp.out, if it arrives.
+TileTask fetch_out(const BlockContext& c, FinishWindows& at, Tile tile, const MlpTile& mlp);
+
 // Steps 10-14 for one tile.
-void mlp_inputs(const BlockContext& c, const LayerWeights& w, const Tile& tile, const MlpTile& mlp);
+TileTask mlp_inputs(const BlockContext& c, const LayerWeights& w, Tile tile, const MlpTile& mlp);
 
 }  // namespace rm::block

@@ -51,7 +51,7 @@ void add_head(MostWorkspace& most, const PreparedWeight* head, const RankShapes&
 }
 
 void add_attention(MostWorkspace& most, const RankShapes& s, const RankLayout& layout) {
-    const std::int64_t chunk = layout.max_query_chunk;
+    const std::int64_t chunk = layout.max_slot_chunk;
     const std::int64_t keys = layout.memory.working == WorkingSet::whole ? s.S : chunk;
     const TensorView q = most.compute({chunk, s.attended_q, s.D});
     const TensorView q_sum = most.accum({chunk, s.attended_q, s.D});
@@ -97,7 +97,7 @@ struct Model::MicroPass {
         model.passes_.end();
     }
     BlockContext context(const BlockListener& listener) {
-        return {model.config_, model.layout_,    runs,       rotary,  model.memory_, model.scratch_,
+        return {model.config_, model.layout_,    runs,       rotary,  model.memory_, model.lanes_,
                 model.tiles_,  model.attention_, model.ops_, listener};
     }
     // The residual stream into a layer, or out of the last one.
@@ -105,7 +105,7 @@ struct Model::MicroPass {
         return kept_store(model.memory_, {"x", layer}, model.memory_.types().compute,
                           {model.shapes_.Ts, model.shapes_.C});
     }
-    Windows windows() const { return {model.memory_, model.layout_}; }
+    Windows windows() const { return {model.memory_, model.layout_, model.layout_.lanes()}; }
 
     Model& model;
     const SequenceRuns& runs;
@@ -125,15 +125,15 @@ Model::Model(const RankStreams& streams, const ModelConfig& config, Weights& wei
       rope_(rope_frequencies(rope, config.head_dim, layout.context)),
       passes_(passes),
       memory_(streams, passes.device(), passes.host(), layout.memory),
-      scratch_(streams.kernels, shapes_, layout.tensor),
       tokens_(streams.kernels.device(), MemoryKind::data, DType::i32, {shapes_.T}),
       targets_(streams.kernels.device(), MemoryKind::data, DType::i32, {shapes_.T}),
-      tiles_(streams, shapes_, layout.tensor, layout.tensor_index),
+      tiles_(streams, shapes_, layout),
       workspace_(streams.kernels.device().allocate(
           workspace_for(streams.kernels, shapes_, layout, weights), MemoryKind::workspace)),
       ops_(streams.kernels, {workspace_.data(), workspace_.size()}, streams.compute, &memory_),
       attention_(streams, memory_, config, layout, shapes_, ops_, timers_.attention),
-      head_({config_, layout, shapes_, weights, memory_, scratch_, tiles_, ops_, targets_}) {}
+      lanes_(make_lanes(streams.kernels, shapes_, layout, !attention_.heads().direct())),
+      head_({config_, layout, shapes_, weights, memory_, lanes_, tiles_, ops_, targets_}) {}
 
 // Rotary tables of these tokens.
 void Model::queue_rotary(MicroPass& pass) {
@@ -167,19 +167,25 @@ void Model::queue_embedding(MicroPass& pass, TokenStore& x) {
 }
 
 void Model::queue_lookups(MicroPass& pass, const EmbeddingRows& table, TokenStore& x, Into into) {
-    const bool adds = into == Into::add;
     Windows windows = pass.windows();
     const TileWindow at_x =
-        windows.on(&x, Rows::shards, adds ? RowAccess::update : RowAccess::write);
-    windows.for_each([&](const Tile& tile) {
-        const TensorView tokens = at(tokens_, tile.range);
-        if (layout_.tensor == 1 && !adds)
-            return ops_(EmbeddingFwd{tokens, table.rows, at_x(tile), table.share});
-        ops_(EmbeddingFwd{tokens, table.rows, tiles_.partial(tile.range), table.share});
-        const TensorView found = tiles_.reduce(ops_, tile.range);
-        if (adds) return ops_(Add{found, at_x(tile)});
-        ops_(Copy{found, at_x(tile)});
-    });
+        windows.on(&x, Rows::shards, into == Into::add ? RowAccess::update : RowAccess::write);
+    windows.for_each([&](const Tile& tile) { return look_up(table, tile, at_x(tile), into); });
+}
+
+TileTask Model::look_up(const EmbeddingRows& table, Tile tile, TensorView x, Into into) {
+    const TensorView tokens = at(tokens_, tile.range);
+    if (layout_.tensor == 1 && into == Into::overwrite) {
+        ops_(EmbeddingFwd{tokens, table.rows, x, table.share});
+        co_return;
+    }
+    ops_(EmbeddingFwd{tokens, table.rows, tiles_.partial(tile), table.share});
+    const TensorView found = co_await tiles_.reduce(ops_, tile);
+    if (into == Into::add) {
+        ops_(Add{found, x});
+    } else {
+        ops_(Copy{found, x});
+    }
 }
 
 void Model::queue_embedding_grad(MicroPass& pass, TokenStore& d_x) {
@@ -188,13 +194,15 @@ void Model::queue_embedding_grad(MicroPass& pass, TokenStore& d_x) {
         if (block > 0) memory_.settle();
         Windows windows = pass.windows();
         const TileWindow at_d_x = windows.read(d_x, Rows::shards);
-        windows.for_each([&](const Tile& tile) {
-            ops_(EmbeddingBwd{at(tokens_, tile.range),
-                              tiles_.gather(ops_, tile.range, at_d_x(tile)), d_table.rows,
-                              d_table.share});
-        });
+        windows.for_each(
+            [&](const Tile& tile) { return look_up_grad(d_table, tile, at_d_x(tile)); });
         weights_.release_embedding_grad(block);
     }
+}
+
+TileTask Model::look_up_grad(const EmbeddingRows& d_table, Tile tile, TensorView d_x) {
+    const TensorView d = co_await tiles_.gather(ops_, tile, d_x);
+    ops_(EmbeddingBwd{at(tokens_, tile.range), d, d_table.rows, d_table.share});
 }
 
 void Model::show_residual(int layer, const TokenStore& x) const {
@@ -266,7 +274,7 @@ void Model::queue_hidden(const SequenceRuns& runs, const TensorView& hidden) {
         windows.for_each([&](const Tile& tile) {
             const TokenRange shard = shard_of(tile.range, layout_.tensor);
             ops_(RmsNormFwd{at_x(tile), weights_.final_norm().weight, at(hidden, shard),
-                            scratch_.rstd->rows(0, shard.count), config_.norm_eps});
+                            lanes_[0].rstd->rows(0, shard.count), config_.norm_eps});
         });
     }
     pass.end();

@@ -62,7 +62,9 @@ private:
     void queue_rotary(MicroPass& pass);
     void queue_embedding(MicroPass& pass, TokenStore& x);
     void queue_lookups(MicroPass& pass, const EmbeddingRows& table, TokenStore& x, Into into);
+    TileTask look_up(const EmbeddingRows& table, Tile tile, TensorView x, Into into);
     void queue_embedding_grad(MicroPass& pass, TokenStore& d_x);
+    TileTask look_up_grad(const EmbeddingRows& d_table, Tile tile, TensorView d_x);
     void queue_forward(MicroPass& pass);
     void show_residual(int layer, const TokenStore& x) const;
     void queue_backward(MicroPass& pass, TokenStore& d_x, Accumulate accumulate);
@@ -74,7 +76,6 @@ private:
     const RopeFrequencies rope_;
     PassMemory& passes_;
     StepMemory memory_;
-    Scratch scratch_;
     Tensor tokens_;
     Tensor targets_;
     TensorTiles tiles_;
@@ -82,6 +83,7 @@ private:
     Ops ops_;
     ModelTimers timers_;
     Attention attention_;
+    std::vector<Scratch> lanes_;
     Head head_;
     ResidualWatcher watcher_;
 };

@@ -2,69 +2,82 @@
 
 namespace rm {
 
-TensorTiles::TensorTiles(const RankStreams& streams, const RankShapes& shapes, int size, int index)
-    : size_(size), index_(index), exchange_(streams) {
+TensorTiles::TensorTiles(const RankStreams& streams, const RankShapes& shapes,
+                         const RankLayout& layout)
+    : size_(layout.tensor), index_(layout.tensor_index), exchange_(streams, layout.lanes()) {
     const auto make = [&](MemoryKind kind, std::int64_t rows) {
         return Tensor(streams.kernels.device(), kind, streams.kernels.types().compute,
                       {rows, shapes.C});
     };
-    whole_ = make(MemoryKind::activations, shapes.tile);
-    partial_ = make(MemoryKind::activations, shapes.tile);
-    if (size == 1) return;
-    parts_ = make(MemoryKind::communication, shapes.tile);
-    sum_ = make(MemoryKind::communication, shapes.tile / size);
+    for (int i = 0; i < layout.lanes(); ++i) {
+        Lane& lane = lanes_.emplace_back();
+        lane.whole = make(MemoryKind::activations, shapes.tile);
+        lane.partial = make(MemoryKind::activations, shapes.tile);
+        if (size_ == 1) continue;
+        lane.parts = make(MemoryKind::communication, shapes.tile);
+        lane.sum = make(MemoryKind::communication, shapes.tile / size_);
+    }
 }
 
-TensorView TensorTiles::place(const TokenRange& tile) const {
-    const std::int64_t rows = tile.count / size_;
-    return whole_->rows(index_ * rows, rows);
+TensorView TensorTiles::place(const Tile& tile) const {
+    const std::int64_t rows = tile.range.count / size_;
+    return lane(tile).whole->rows(index_ * rows, rows);
 }
 
-TensorView TensorTiles::gather(const Ops& /*ops*/, const TokenRange& tile) {
-    const TensorView whole = whole_->rows(0, tile.count);
-    gather_parts(whole);
-    return whole;
+TensorView TensorTiles::whole_of(const Tile& tile) const {
+    return lane(tile).whole->rows(0, tile.range.count);
 }
 
-TensorView TensorTiles::gather(const Ops& ops, const TokenRange& tile, const TensorView& shard) {
-    if (size_ == 1) return shard;
-    ops(Copy{shard, place(tile)});
-    return gather(ops, tile);
-}
-
-TensorView TensorTiles::partial(const TokenRange& tile) const {
-    return partial_->rows(0, tile.count);
+TensorView TensorTiles::partial(const Tile& tile) const {
+    return lane(tile).partial->rows(0, tile.range.count);
 }
 
 // The group's partial sums of this rank's shard, (G, tile / G, C).
-TensorView TensorTiles::exchange(const Ops& ops, const TokenRange& tile) {
-    const std::int64_t rows = tile.count / size_;
-    const TensorView parts = parts_->rows(0, tile.count);
-    ops(Copy{partial_->rows(index_ * rows, rows), parts.rows(index_ * rows, rows)});
-    exchange_([&](Communicator& communicator) {
-        communicator.all_to_all(GroupKey::tensor, partial(tile), parts);
-    });
-    return parts.reshaped({size_, rows, parts.dim(1)});
+TensorView TensorTiles::parts_of(const Tile& tile) const {
+    const TensorView parts = lane(tile).parts->rows(0, tile.range.count);
+    return parts.reshaped({size_, tile.range.count / size_, parts.dim(1)});
 }
 
-TensorView TensorTiles::reduce(const Ops& ops, const TokenRange& tile) {
+void TensorTiles::start_gather(const Tile& tile, const TensorView& whole) {
+    if (size_ == 1) return;
+    exchange_.start(tile.lane, [&](Communicator& communicator) {
+        communicator.all_gather(GroupKey::tensor, whole);
+    });
+}
+
+void TensorTiles::start_exchange(const Ops& ops, const Tile& tile) {
+    if (size_ == 1) return;
+    const std::int64_t rows = tile.range.count / size_;
+    const TensorView parts = lane(tile).parts->rows(0, tile.range.count);
+    ops(Copy{partial(tile).rows(index_ * rows, rows), parts.rows(index_ * rows, rows)});
+    exchange_.start(tile.lane, [&](Communicator& communicator) {
+        communicator.all_to_all(GroupKey::tensor, partial(tile), parts);
+    });
+}
+
+void TensorTiles::start_linear(const Ops& ops, const Tile& tile, const TensorView& x,
+                               const PreparedWeight* weight, const TensorView& y) {
+    if (size_ == 1) return ops(LinearFwd{x, weight, y, Into::add});
+    ops(LinearFwd{x, weight, partial(tile)});
+    start_exchange(ops, tile);
+}
+
+void TensorTiles::arrive(const Tile& tile) {
+    if (size_ > 1) exchange_.arrive(tile.lane);
+}
+
+TensorView TensorTiles::sum(const Ops& ops, const Tile& tile) {
     if (size_ == 1) return partial(tile);
-    const TensorView sum = sum_->rows(0, tile.count / size_);
-    ops(SumParts{exchange(ops, tile), sum});
+    arrive(tile);
+    const TensorView sum = lane(tile).sum->rows(0, tile.range.count / size_);
+    ops(SumParts{parts_of(tile), sum});
     return sum;
 }
 
-void TensorTiles::add_linear(const Ops& ops, const TokenRange& tile, const TensorView& x,
-                             const PreparedWeight* weight, const TensorView& y) {
-    if (size_ == 1) return ops(LinearFwd{x, weight, y, Into::add});
-    ops(LinearFwd{x, weight, partial(tile)});
-    ops(SumParts{exchange(ops, tile), y, Into::add});
-}
-
-void TensorTiles::gather_parts(const TensorView& parts) {
+void TensorTiles::add_sum(const Ops& ops, const Tile& tile, const TensorView& y) {
     if (size_ == 1) return;
-    exchange_(
-        [&](Communicator& communicator) { communicator.all_gather(GroupKey::tensor, parts); });
+    arrive(tile);
+    ops(SumParts{parts_of(tile), y, Into::add});
 }
 
 }  // namespace rm

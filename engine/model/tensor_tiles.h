@@ -1,10 +1,11 @@
 #pragma once
 
-#include <memory>
+#include <vector>
 
 #include "engine/streams/ops.h"
 #include "engine/streams/rank_streams.h"
 #include "engine/windows/rank_layout.h"
+#include "engine/windows/tile_task.h"
 
 namespace rm {
 
@@ -16,39 +17,80 @@ namespace rm {
 // formed in rank order in the accumulation type and rounded once.
 class TensorTiles {
 public:
-    TensorTiles(const RankStreams& streams, const RankShapes& shapes, int size, int index);
+    TensorTiles(const RankStreams& streams, const RankShapes& shapes, const RankLayout& layout);
 
     // Where this rank writes its shard of a tile that is to be gathered: (tile / tensor, C).
-    TensorView place(const TokenRange& tile) const;
-    // After that: the whole tile (tile, C), until the next call.
-    TensorView gather(const Ops& ops, const TokenRange& tile);
+    TensorView place(const Tile& tile) const;
+    // After that: the whole tile (tile, C), until the next call for its lane.
+    auto gather(const Tile& tile) {
+        const TensorView whole = whole_of(tile);
+        start_gather(tile, whole);
+        return Arrival(size_ > 1, [this, tile, whole] {
+            arrive(tile);
+            return whole;
+        });
+    }
     // The same for a shard that lies elsewhere.
-    TensorView gather(const Ops& ops, const TokenRange& tile, const TensorView& shard);
+    auto gather(const Ops& ops, const Tile& tile, const TensorView& shard) {
+        if (size_ > 1) ops(Copy{shard, place(tile)});
+        const TensorView whole = size_ > 1 ? whole_of(tile) : shard;
+        start_gather(tile, whole);
+        return Arrival(size_ > 1, [this, tile, whole] {
+            arrive(tile);
+            return whole;
+        });
+    }
 
     // Where partial sums of a tile are formed: (tile, C).
-    TensorView partial(const TokenRange& tile) const;
-    // After that: this rank's shard of the sum (tile / tensor, C), until the next call.
-    TensorView reduce(const Ops& ops, const TokenRange& tile);
+    TensorView partial(const Tile& tile) const;
+    // After that: this rank's shard of the sum (tile / tensor, C), until the next call for its
+    // lane.
+    auto reduce(const Ops& ops, const Tile& tile) {
+        start_exchange(ops, tile);
+        return Arrival(size_ > 1, [this, &ops, tile] { return sum(ops, tile); });
+    }
     // y += x W^T, summed over the group: y is the shard.
-    void add_linear(const Ops& ops, const TokenRange& tile, const TensorView& x,
-                    const PreparedWeight* weight, const TensorView& y);
+    auto add_linear(const Ops& ops, const Tile& tile, const TensorView& x,
+                    const PreparedWeight* weight, const TensorView& y) {
+        start_linear(ops, tile, x, weight, y);
+        return Arrival(size_ > 1, [this, &ops, tile, y] { add_sum(ops, tile, y); });
+    }
+    // A tile whose work leaves out exchanges pauses as often as others, so that tiles keep step.
+    Arrival<void (*)()> pause() const {
+        return {size_ > 1, [] {}};
+    }
 
     // parts (G, ...): this rank's is in place; afterwards all are.
-    void gather_parts(const TensorView& parts);
+    auto gather_parts(const Tile& tile, const TensorView& parts) {
+        start_gather(tile, parts);
+        return Arrival(size_ > 1, [this, tile] { arrive(tile); });
+    }
 
     int size() const { return size_; }
     int index() const { return index_; }
     StreamTimer& exposed() { return exchange_.exposed(); }
 
 private:
-    TensorView exchange(const Ops& ops, const TokenRange& tile);
+    struct Lane {
+        Tensor whole;    // (tile, C) compute
+        Tensor partial;  // (tile, C) compute
+        Tensor parts;    // (tile, C) compute: one part per rank; none in a group of one
+        Tensor sum;      // (tile / tensor, C) compute; likewise
+    };
+    const Lane& lane(const Tile& tile) const { return lanes_[usize(tile.lane)]; }
+    TensorView whole_of(const Tile& tile) const;
+    TensorView parts_of(const Tile& tile) const;
+    void start_gather(const Tile& tile, const TensorView& whole);
+    void start_exchange(const Ops& ops, const Tile& tile);
+    void start_linear(const Ops& ops, const Tile& tile, const TensorView& x,
+                      const PreparedWeight* weight, const TensorView& y);
+    void arrive(const Tile& tile);
+    TensorView sum(const Ops& ops, const Tile& tile);
+    void add_sum(const Ops& ops, const Tile& tile, const TensorView& y);
 
     int size_;
     int index_;
-    Tensor whole_;    // (tile, C) compute
-    Tensor partial_;  // (tile, C) compute
-    Tensor parts_;    // (tile, C) compute: one part per rank; none in a group of one
-    Tensor sum_;      // (tile / tensor, C) compute; likewise
+    std::vector<Lane> lanes_;
     ExposedExchange exchange_;
 };
 

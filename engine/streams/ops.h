@@ -10,16 +10,6 @@ inline TensorView at(const TensorView& tensor, const TokenRange& range) {
     return tensor.rows(range.first, range.count);
 }
 
-// Keys and values travel and lie together: key rows, then as many value rows.
-struct KeyValueRows {
-    TensorView k;
-    TensorView v;
-};
-inline KeyValueRows key_value(const TensorView& both) {
-    const std::int64_t rows = both.dim(0) / 2;
-    return {both.rows(0, rows), both.rows(rows, rows)};
-}
-
 // Kernels with the workspace and stream they run on, so that a schedule reads as a list of calls.
 // Borrows all three.
 class Ops {

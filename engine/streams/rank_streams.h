@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "engine/comm/communicator.h"
 #include "engine/streams/stream_order.h"
@@ -59,27 +60,35 @@ struct RankStreams {
     }
 };
 
-// Communication in the middle of compute, which waits for it.
+// Communication in the middle of compute. In each of several lanes one exchange at a time may be
+// under way.
 class ExposedExchange {
 public:
-    explicit ExposedExchange(const RankStreams& streams)
-        : streams_(streams),
-          ready_(streams.kernels.device().make_event()),
-          arrived_(streams.kernels.device().make_event()) {}
-    // `queue` calls the communicator.
-    template <typename Queue>
-    void operator()(Queue queue) {
-        streams_.order.follow(streams_.communication, streams_.compute, *ready_);
-        queue(streams_.communicator);
-        streams_.order.record(streams_.communication, *arrived_);
-        streams_.wait_exposed(*arrived_, exposed_);
+    ExposedExchange(const RankStreams& streams, int lanes) : streams_(streams) {
+        for (int i = 0; i < lanes; ++i) {
+            lanes_.push_back(
+                {streams.kernels.device().make_event(), streams.kernels.device().make_event()});
+        }
     }
+    // `queue` calls the communicator, which follows compute.
+    template <typename Queue>
+    void start(int lane, Queue queue) {
+        const Lane& at = lanes_[usize(lane)];
+        streams_.order.follow(streams_.communication, streams_.compute, *at.ready);
+        queue(streams_.communicator);
+        streams_.order.record(streams_.communication, *at.arrived);
+    }
+    // Compute waits.
+    void arrive(int lane) { streams_.wait_exposed(*lanes_[usize(lane)].arrived, exposed_); }
     StreamTimer& exposed() { return exposed_; }
 
 private:
+    struct Lane {
+        std::unique_ptr<Event> ready;
+        std::unique_ptr<Event> arrived;
+    };
     RankStreams streams_;
-    std::unique_ptr<Event> ready_;
-    std::unique_ptr<Event> arrived_;
+    std::vector<Lane> lanes_;
     StreamTimer exposed_;
 };
 

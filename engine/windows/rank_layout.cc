@@ -25,10 +25,9 @@ Status check_tile(std::int64_t tile_tokens, int tensor) {
 }
 
 // A tile belongs to the chunk that contains its last token.
-std::vector<QueryChunk> cut_queries(std::span<const Run> runs, const RankLayout& layout) {
-    const std::int64_t chunk_tokens =
-        std::max(layout.memory.chunk_tokens, layout.memory.tile_tokens);
-    std::vector<QueryChunk> chunks;
+std::vector<SlotChunk> cut_slot(std::span<const Run> runs, const RankLayout& layout) {
+    const std::int64_t chunk_tokens = layout.slot_chunk_tokens();
+    std::vector<SlotChunk> chunks;
     for (const TokenRange& tile : cut_tiles(runs, layout.memory.tile_tokens)) {
         const auto index = usize((tile.first + tile.count - 1) / chunk_tokens);
         if (index == chunks.size()) {
@@ -37,15 +36,14 @@ std::vector<QueryChunk> cut_queries(std::span<const Run> runs, const RankLayout&
             chunks.back().range.count += tile.count;
         }
     }
-    for (QueryChunk& chunk : chunks)
+    for (SlotChunk& chunk : chunks)
         chunk.runs = slice_runs(runs, chunk.range.first, chunk.range.count);
     return chunks;
 }
 
-std::vector<QueryGroup> group_queries(const std::vector<QueryChunk>& chunks,
+std::vector<QueryGroup> group_queries(const std::vector<SlotChunk>& chunks,
                                       const RankLayout& layout) {
-    if (layout.memory.working == WorkingSet::whole)
-        return {{{0, layout.slot_tokens}, 0, chunks.size()}};
+    if (!layout.in_windows()) return {{{0, layout.slot_tokens}, 0, chunks.size()}};
     std::vector<QueryGroup> groups;
     for (std::size_t i = 0; i < chunks.size(); ++i)
         groups.push_back({chunks[i].range, i, 1});
@@ -60,12 +58,68 @@ bool is_kept(std::int64_t tile, double alpha) {
     return before(tile + 1) > before(tile);
 }
 
-// Erases all but the front and the back.
+// Erases all but the sample: the front and the back, and in a ring the middle's front, too.
 template <typename T>
 void erase_middle(std::vector<T>& list, const ChunkSample& sample) {
-    if (sample.front + sample.back >= list.size()) return;
-    list.erase(list.begin() + static_cast<std::ptrdiff_t>(sample.front),
-               list.end() - static_cast<std::ptrdiff_t>(sample.back));
+    const std::size_t middle = list.size() / 2;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        const bool keeps = i < sample.front || i + sample.back >= list.size() ||
+                           (i >= middle && i < middle + sample.middle);
+        if (keeps && count++ != i) list[count - 1] = std::move(list[i]);
+    }
+    list.resize(count);
+}
+
+bool sees(const Run& queries, const Run& keys) {
+    return queries.document == keys.document && queries.document != kPaddingDocument &&
+           keys.first < queries.first + queries.length;
+}
+bool sees(const SlotChunk& queries, const SlotChunk& keys) {
+    for (const Run& query : queries.runs) {
+        for (const Run& key : keys.runs) {
+            if (sees(query, key)) return true;
+        }
+    }
+    return false;
+}
+
+// Every chunk meets itself, though padding sees nothing: so every query chunk is met.
+bool meet(const SequenceRuns& runs, const RankLayout& layout, int block, std::size_t key,
+          std::size_t query) {
+    const bool own = block == 0 && (!layout.in_windows() || key == query);
+    return own ||
+           sees(runs.query_chunks[query], runs.key_chunks[layout.ring_order.slot(block)][key]);
+}
+
+void pair_by_queries(SequenceRuns& runs, const RankLayout& layout) {
+    const std::size_t per_block = runs.chunks_per_block();
+    for (std::size_t query = 0; query < runs.query_chunks.size(); ++query) {
+        runs.by_queries.begin_outer();
+        for (int block = 0; block < layout.ring_order.num_blocks(); ++block) {
+            for (std::size_t key = 0; key < per_block; ++key) {
+                if (meet(runs, layout, block, key, query))
+                    runs.by_queries.add(usize(block) * per_block + key);
+            }
+        }
+    }
+}
+
+void pair_by_keys(SequenceRuns& runs, const RankLayout& layout) {
+    constexpr std::size_t kNone = SIZE_MAX;
+    runs.first_of_queries.assign(runs.query_chunks.size(), kNone);
+    for (int n = 0; n < layout.ring_order.num_blocks(); ++n) {
+        const int block = layout.ring_order.backward(n);
+        for (std::size_t key = 0; key < runs.chunks_per_block(); ++key) {
+            runs.by_keys.begin_outer();
+            for (std::size_t query = 0; query < runs.query_chunks.size(); ++query) {
+                if (!meet(runs, layout, block, key, query)) continue;
+                std::size_t& first = runs.first_of_queries[query];
+                if (first == kNone) first = runs.by_keys.size();
+                runs.by_keys.add(query);
+            }
+        }
+    }
 }
 
 void add_rows(RowCut& cut, std::int64_t count) {
@@ -134,6 +188,7 @@ Result<RankLayout> make_rank_layout(std::int64_t context, const Mesh& mesh, int 
     layout.context = context;
     layout.ring = mesh.size(Axis::ring);
     layout.ring_slot = mesh.coord(rank, Axis::ring);
+    layout.ring_order = RingOrder(layout.ring, mesh.inner_ring(), layout.ring_slot);
     layout.ulysses = mesh.size(Axis::ulysses);
     layout.ulysses_index = mesh.coord(rank, Axis::ulysses);
     layout.tensor = mesh.size(Axis::tensor);
@@ -143,14 +198,15 @@ Result<RankLayout> make_rank_layout(std::int64_t context, const Mesh& mesh, int 
     RM_TRY(layout.padded, padded_length(context, mesh));
     layout.slot_tokens = layout.padded / layout.ring;
     layout.local_tokens = layout.slot_tokens / layout.ulysses;
-    if (memory.working == WorkingSet::windows && layout.ring * layout.ulysses > 1) {
-        return invalid_argument("memory.windows is on with ring {} and ulysses {}; both must be 1",
-                                layout.ring, layout.ulysses);
-    }
     cut_chunks(layout);
-    layout.max_query_chunk = std::min(
-        std::max(memory.chunk_tokens, memory.tile_tokens) + memory.tile_tokens, layout.slot_tokens);
+    layout.max_slot_chunk =
+        std::min(layout.slot_chunk_tokens() + memory.tile_tokens, layout.slot_tokens);
     return layout;
+}
+
+std::int64_t RankLayout::slot_chunk_tokens() const {
+    const std::int64_t chunk = std::max(memory.chunk_tokens, memory.tile_tokens);
+    return in_windows() ? chunk / memory.tile_tokens * memory.tile_tokens * ulysses : chunk;
 }
 
 namespace {
@@ -221,10 +277,20 @@ SequenceRuns make_sequence_runs(const DocumentLayout& laid_out, const RankLayout
     runs.local = runs_of(local_pieces(laid_out, layout));
     for (const TokenRange& chunk : layout.tokens.ranges)
         runs.by_chunk.push_back(slice_runs(runs.local, chunk.first, chunk.count));
-    runs.query_chunks = cut_queries(runs.by_slot[usize(layout.ring_slot)], layout);
-    if (layout.sample && layout.sample->queries == ChunkSample::Queries::sampled)
+    runs.query_chunks = cut_slot(runs.by_slot[usize(layout.ring_slot)], layout);
+    for (const std::vector<Run>& slot : runs.by_slot) {
+        runs.key_chunks.push_back(layout.in_windows()
+                                      ? cut_slot(slot, layout)
+                                      : std::vector{SlotChunk{{0, layout.slot_tokens}, slot}});
+    }
+    if (layout.sample && layout.sample->queries == ChunkSample::Queries::sampled) {
         erase_middle(runs.query_chunks, *layout.sample);
+        for (std::vector<SlotChunk>& keys : runs.key_chunks)
+            erase_middle(keys, *layout.sample);
+    }
     runs.query_groups = group_queries(runs.query_chunks, layout);
+    if (layout.in_windows()) pair_by_queries(runs, layout);
+    pair_by_keys(runs, layout);
     return runs;
 }
 
@@ -233,18 +299,28 @@ SequenceRuns padding_runs(const RankLayout& layout) {
                               layout);
 }
 
-std::vector<Piece> local_pieces(const DocumentLayout& laid_out, const RankLayout& layout) {
-    const std::int64_t begin = layout.ulysses_index * layout.local_tokens;
-    const std::int64_t end = begin + layout.local_tokens;
-    std::vector<Piece> local;
+// The pieces that cover tokens [begin, end) of the slot.
+static void add_pieces(const std::vector<Piece>& slot, std::int64_t begin, std::int64_t end,
+                       std::vector<Piece>& local) {
     std::int64_t start = 0;  // of the piece, in the slot's token order
-    for (const Piece& piece : laid_out.slots.at(usize(layout.ring_slot))) {
+    for (const Piece& piece : slot) {
         const std::int64_t from = std::max(begin - start, std::int64_t{0});
         const std::int64_t to = std::min(end - start, piece.run.length);
         start += piece.run.length;
         if (from >= to) continue;
         local.push_back(
             {piece.first + from, {piece.run.document, piece.run.first + from, to - from}});
+    }
+}
+
+std::vector<Piece> local_pieces(const DocumentLayout& laid_out, const RankLayout& layout) {
+    const std::vector<Piece>& slot = laid_out.slots.at(usize(layout.ring_slot));
+    if (layout.ulysses == 1) return slot;
+    const std::vector<Run> all = {{0, 0, layout.local_tokens}};
+    std::vector<Piece> local;
+    for (const TokenRange& tile : cut_tiles(all, layout.memory.tile_tokens)) {
+        const std::int64_t begin = layout.slot_rows(tile).first + layout.ulysses_index * tile.count;
+        add_pieces(slot, begin, begin + tile.count, local);
     }
     return local;
 }

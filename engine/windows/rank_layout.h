@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "base/layout.h"
+#include "engine/windows/chunk_pairs.h"
+#include "engine/windows/ring_order.h"
 #include "spec/memory_policy.h"
 #include "spec/mesh.h"
 #include "spec/model_preset.h"
@@ -20,6 +22,9 @@ struct ChunkSample {
     enum class Queries { sampled, all };
     std::size_t front = 0;
     std::size_t back = 0;
+    // From half way on. A ring's slot has two pieces, of which the first sees less: its sample has
+    // the front of both.
+    std::size_t middle = 0;
     // Whether the sample also drops attention's query chunks. With all keys on the device, each
     // query chunk attends to a different number of keys, so no chunk can represent another.
     Queries queries = Queries::sampled;
@@ -44,6 +49,7 @@ ChunkSample planning_sample(const MemoryPolicy& policy);
 struct Tile {
     TokenRange range;
     std::int64_t kept_first = -1;  // its first row among the kept ones; -1: not kept
+    int lane = 0;                  // the scratch that it uses, while it is under way (TileLanes)
     bool kept() const { return kept_first >= 0; }
     TokenRange kept_rows() const { return {kept_first, range.count}; }
 };
@@ -62,10 +68,11 @@ struct RowCut {
 };
 
 // Which tokens one rank holds and how they are cut: sizes only, the same for every sequence of a
-// stage. Token-wise work splits a ring slot's S tokens into `ulysses` equal consecutive parts, one
-// per rank; attention sees all S tokens with a share of the heads. The ranks of one tensor group
-// hold the same T tokens; where activations are sharded by token, tensor rank i holds the i-th part
-// of every tile.
+// stage. Token-wise work splits a ring slot's S tokens among the `ulysses` ranks by tiles: rank u
+// has the u-th of every `ulysses` consecutive tiles, so that the same tile of all ranks, and the
+// same chunk, is a range of the slot. Attention sees all S tokens with a share of the heads. The
+// ranks of one tensor group hold the same T tokens; where activations are sharded by token, tensor
+// rank i holds the i-th part of every tile.
 struct RankLayout {
     std::int64_t context = 0;       // tokens of the sequence
     std::int64_t padded = 0;        // a multiple of what the mesh needs
@@ -73,6 +80,7 @@ struct RankLayout {
     std::int64_t local_tokens = 0;  // T = S / ulysses
     int ring = 1;
     int ring_slot = 0;
+    RingOrder ring_order;  // of the blocks of keys and values
     int ulysses = 1;
     int ulysses_index = 0;
     int tensor = 1;
@@ -83,10 +91,21 @@ struct RankLayout {
     RowCut kept;                // of what is kept, per token
     RowCut kept_shards;         // likewise
     std::int64_t max_tile = 0;
-    // The most tokens of the slot that attention takes at once; see QueryChunk.
-    std::int64_t max_query_chunk = 0;
+    // The most tokens of the slot that attention takes at once; see SlotChunk. Windows of all
+    // heads for a chunk of tokens take as much as those of a share of the heads for `ulysses` times
+    // as many.
+    std::int64_t max_slot_chunk = 0;
     MemoryPolicy memory;
     std::optional<ChunkSample> sample;  // what `chunks` and the cuts list; nothing: all
+
+    bool in_windows() const { return memory.working == WorkingSet::windows; }
+    // Tiles under way at once, so that one hides the messages of another.
+    int lanes() const { return tensor * ulysses > 1 ? 2 : 1; }
+    // The slot's rows that hold this tile of every ulysses rank, in their order.
+    TokenRange slot_rows(const TokenRange& tile) const {
+        return {tile.first * ulysses, tile.count * ulysses};
+    }
+    std::int64_t slot_chunk_tokens() const;
 };
 
 // Fails as padded_length does, or if `tensor` does not divide the tile: names tiles that fit.
@@ -127,13 +146,14 @@ struct RankShapes {
 void sample_chunks(RankLayout& layout, const ChunkSample& sample);
 
 // Consecutive tokens of a slot that attention takes at once. Cuts lie on tile boundaries of
-// the runs, just below multiples of chunk_tokens: the number of chunks does not depend on the runs.
-struct QueryChunk {
+// the runs, just below multiples of slot_chunk_tokens: the number of chunks does not depend on the
+// runs.
+struct SlotChunk {
     TokenRange range;  // of the S tokens
     std::vector<Run> runs;
 };
-// The query chunks that attention holds at one time: all of them while keys and values pass by, or
-// one at a time, with the key-value chunks up to its own.
+// The query chunks that attention's forward pass holds at one time: all of them while keys and
+// values pass by, or one at a time, with those of the key-value chunks that it sees.
 struct QueryGroup {
     TokenRange rows;  // of the S tokens
     std::size_t first_chunk = 0;
@@ -145,8 +165,18 @@ struct SequenceRuns {
     std::vector<Run> local;                  // of the T tokens
     std::vector<std::vector<Run>> by_chunk;  // the same, of every chunk
     std::vector<std::vector<Run>> by_slot;   // of the S tokens of every ring slot
-    std::vector<QueryChunk> query_chunks;    // of the own slot's
+    std::vector<SlotChunk> query_chunks;     // of the own slot
     std::vector<QueryGroup> query_groups;
+    // Every slot's chunks of keys and values: in windows cut as queries are, else the whole block.
+    std::vector<std::vector<SlotChunk>> key_chunks;
+    // The chunks that see each other, and those of the same rows. Keys are numbered by block in the
+    // ring's order, then by chunk; in `by_keys` blocks are in the backward pass's order.
+    ChunkPairs by_queries;  // outer: queries; in windows only
+    ChunkPairs by_keys;     // outer: keys
+    // By query chunk, its first pair of `by_keys`.
+    std::vector<std::size_t> first_of_queries;
+
+    std::size_t chunks_per_block() const { return key_chunks[0].size(); }
 };
 SequenceRuns make_sequence_runs(const DocumentLayout& laid_out, const RankLayout& layout);
 // A micro-batch without a sequence (the batch does not fill the mesh): every token is padding.

@@ -7,7 +7,11 @@ namespace rm {
 
 StepMemory::StepMemory(const RankStreams& streams, StepArena& device, StepArena& host,
                        const MemoryPolicy& policy)
-    : streams_(streams), device_(device), host_(host), policy_(policy) {
+    : streams_(streams),
+      others_{&streams.communication},
+      device_(device),
+      host_(host),
+      policy_(policy) {
     order().set_pending(streams_.compute, this);
 }
 
@@ -20,28 +24,37 @@ ArenaTensor StepMemory::on_device(BufferName name, const TensorView& like) {
     return on_device(name, like.dtype(), {like.dim(0), like.dim(1), like.dim(2)});
 }
 
-// Whether every stream that could wait for a mark of this class has passed it, so that no stream
-// will need a wait for it.
-bool StepMemory::is_over(const StreamOrder::Mark& mark) const {
-    for (const Stream* stream : {&streams_.compute, &streams_.to_host, &streams_.from_host}) {
-        if (streams_.order.needs_wait(*stream, mark)) return false;
-    }
-    return true;
+// Whether every stream that could wait for the mark has passed it, so that no stream will need a
+// wait for it.
+bool StepMemory::is_over(const StreamOrder::Mark& mark, Waiters waiters) const {
+    const auto has_passed = [&](const Stream* stream) {
+        return !streams_.order.needs_wait(*stream, mark);
+    };
+    return has_passed(&streams_.compute) && has_passed(&streams_.to_host) &&
+           has_passed(&streams_.from_host) &&
+           (waiters == Waiters::windows || std::ranges::all_of(others_, has_passed));
 }
 
 // The oldest event again where it is over: a long context has more records than events fit in
 // memory.
-StreamOrder::Mark StepMemory::record(Stream& stream) {
+StreamOrder::Mark StepMemory::record(Stream& stream, Waiters waiters) {
+    std::deque<UsedEvent>& events = events_[static_cast<std::size_t>(waiters)];
     std::unique_ptr<Event> event;
-    if (!events_.empty() && is_over(events_.front().mark)) {
-        event = std::move(events_.front().event);
-        events_.pop_front();
+    if (!events.empty() && is_over(events.front().mark, waiters)) {
+        event = std::move(events.front().event);
+        events.pop_front();
     } else {
         event = device().make_event();
     }
     const StreamOrder::Mark mark = order().record(stream, *event);
-    events_.push_back({std::move(event), mark});
+    events.push_back({std::move(event), mark});
     return mark;
+}
+
+void StepMemory::wait(Stream& stream, const std::vector<StreamOrder::Mark>& marks) {
+    if (&stream != &streams_.compute) return order().wait_all(stream, marks);
+    for (const StreamOrder::Mark& mark : marks)
+        wait_soon(mark);
 }
 
 void StepMemory::wait_soon(const StreamOrder::Mark& mark) {
@@ -68,10 +81,12 @@ void StepMemory::note(Marks& marks, const StreamOrder::Mark& mark) {
 }
 
 void StepMemory::begin_pass() {
-    for (UsedEvent& used : events_)
-        used.mark = {};
+    for (std::deque<UsedEvent>& events : events_) {
+        for (UsedEvent& used : events)
+            used.mark = {};
+    }
     users_ = {};
-    note(users_, passed());
+    note(users_, record(streams_.compute, Waiters::windows));
     used_by_compute_ = false;
 }
 
@@ -92,11 +107,14 @@ void StepMemory::join_users() {
         wait_soon(mark);
 }
 
-void StepMemory::add_former_users(std::vector<StreamOrder::Mark>& marks) {
+void StepMemory::add_former_users(std::vector<StreamOrder::Mark>& marks,
+                                  const WindowStreams& streams) {
+    // Compute joins all users when it requests a buffer.
+    if (!is_compute(streams)) return marks.push_back(record(streams_.compute, Waiters::all));
     if (std::exchange(used_by_compute_, false)) {
         // The marks that compute has yet to wait for are among the users themselves.
         const bool has_pending = std::exchange(has_pending_, false);
-        note(users_, passed());
+        note(users_, record(streams_.compute, Waiters::windows));
         has_pending_ = has_pending;
     }
     marks.insert(marks.end(), users_.begin(), users_.end());

@@ -46,6 +46,18 @@ struct OffloadTimers {
     StreamTimer tokens;     // in the loops over chunks of tokens
 };
 
+// The streams that touch a group's open windows and that move their rows. `first` touches a window
+// that has just been opened, `last` one that is about to be closed, after `first`.
+struct WindowStreams {
+    Stream& first;
+    Stream& last;
+    Stream& from_host;
+    Stream& to_host;
+};
+
+// The streams that may wait for a mark: compute and those that move its windows, or all.
+enum class Waiters { windows, all };
+
 // The memory of a pass and the streams that move it: buffers on the device (device arena), stores
 // that wait on the host (host arena, pinned), and the waits of the compute stream.
 class StepMemory final : public PendingWaits, private StepArena {
@@ -77,17 +89,25 @@ public:
     void settle();
 
     StreamOrder& order() { return streams_.order; }
-    Stream& to_host() { return streams_.to_host; }
-    Stream& from_host() { return streams_.from_host; }
-    StreamOrder::Mark record(Stream& stream);
+    WindowStreams compute_streams() const {
+        return {streams_.compute, streams_.compute, streams_.from_host, streams_.to_host};
+    }
+    bool is_compute(const Stream& stream) const { return &stream == &streams_.compute; }
+    bool is_compute(const WindowStreams& streams) const {
+        return is_compute(streams.first) && is_compute(streams.last);
+    }
+    // Another stream that moves windows; outlives the passes.
+    void add_mover(const Stream& stream) { others_.push_back(&stream); }
+    StreamOrder::Mark record(Stream& stream, Waiters waiters);
+    // Makes the stream wait before its next op.
+    void wait(Stream& stream, const std::vector<StreamOrder::Mark>& marks);
     // Makes the compute stream wait for `mark` before its next op. One timed wait covers all marks
     // passed until then.
     void wait_soon(const StreamOrder::Mark& mark);
     void flush() override;
-    StreamOrder::Mark passed() { return record(streams_.compute); }
     // If a stream other than compute is the first to touch a buffer, it waits for these: the marks
-    // of all streams that may have used its bytes before.
-    void add_former_users(std::vector<StreamOrder::Mark>& marks);
+    // of all streams that may have used its bytes before. One of `streams` writes to it.
+    void add_former_users(std::vector<StreamOrder::Mark>& marks, const WindowStreams& streams);
     Device& device() const { return streams_.kernels.device(); }
     const MemoryPolicy& policy() const { return policy_; }
     NumericTypes types() const { return streams_.kernels.types(); }
@@ -108,9 +128,10 @@ private:
     static void note(Marks& marks, const StreamOrder::Mark& mark);
     void give_back(std::vector<Leaving>& buffers);
     void join_users();
-    bool is_over(const StreamOrder::Mark& mark) const;
+    bool is_over(const StreamOrder::Mark& mark, Waiters waiters) const;
 
     RankStreams streams_;
+    std::vector<const Stream*> others_;  // that may wait for marks
     StepArena& device_;
     StepArena& host_;
     const MemoryPolicy policy_;
@@ -118,11 +139,11 @@ private:
         std::unique_ptr<Event> event;
         StreamOrder::Mark mark;
     };
-    std::deque<UsedEvent> events_;       // in the order of their records
-    std::vector<Leaving> leaving_;       // since the last settle()
-    std::vector<Leaving> leaving_next_;  // since the one before
-    Marks pending_{};                    // what compute waits for before its next op
-    Marks users_{};                      // of the buffers that have been given back
+    std::array<std::deque<UsedEvent>, 2> events_;  // by waiters, in the order of their records
+    std::vector<Leaving> leaving_;                 // since the last settle()
+    std::vector<Leaving> leaving_next_;            // since the one before
+    Marks pending_{};                              // what compute waits for before its next op
+    Marks users_{};                                // of the buffers that have been given back
     Marks unjoined_{};  // of those, what compute waits for before bytes are given out again
     bool used_by_compute_ = false;  // of those, some up to now
     OffloadTimers exposed_;

@@ -1,7 +1,6 @@
 #include "engine/windows/token_store.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/check.h"
 
@@ -78,26 +77,6 @@ TokenStore kept_store(StepMemory& memory, BufferName name, DType dtype,
     return {memory, name, kept_place(memory.policy()), dtype, shape};
 }
 
-Visits Visits::up_to_each(std::vector<Visit> list, RowAccess last) {
-    Visits visits(std::move(list));
-    const std::size_t count = visits.list_.size();
-    visits.size_ = count * (count + 1) / 2;
-    visits.last_ = last;
-    return visits;
-}
-
-Visit Visits::operator[](std::size_t index) const {
-    if (!last_) return list_[index];
-    // Pass p begins with visit p (p + 1) / 2; the root may be off by one.
-    auto pass = static_cast<std::size_t>((std::sqrt(8 * static_cast<double>(index) + 1) - 1) / 2);
-    while (pass * (pass + 1) / 2 > index)
-        --pass;
-    while ((pass + 1) * (pass + 2) / 2 <= index)
-        ++pass;
-    const std::size_t block = index - pass * (pass + 1) / 2;
-    return {list_[block].rows, block == pass ? *last_ : list_[block].access};
-}
-
 std::vector<Visit> visits(const std::vector<TokenRange>& rows, RowAccess access) {
     std::vector<Visit> list;
     for (const TokenRange& range : rows)
@@ -105,15 +84,18 @@ std::vector<Visit> visits(const std::vector<TokenRange>& rows, RowAccess access)
     return list;
 }
 
-TokenWindow::TokenWindow(StepMemory& memory, TokenStore& store, Visits visits,
-                         std::int64_t most_rows)
-    : memory_(&memory), store_(&store), visits_(std::move(visits)) {
+TokenWindow::TokenWindow(StepMemory& memory, std::vector<TokenStore*> stores, Visits visits,
+                         std::int64_t most_rows, std::size_t open_at_once)
+    : memory_(&memory),
+      stores_(std::move(stores)),
+      visits_(std::move(visits)),
+      open_at_once_(open_at_once) {
     if (!on_host()) return;
     const auto ahead = usize(memory.policy().prefetch);
-    const TensorView rows = like({}, store.view_, most_rows);
-    slots_.resize(std::min(ahead + 1, visits_.size()));
+    const TensorView rows = like({}, stores_[0]->view_, most_rows);
+    slots_.resize(std::min(ahead + open_at_once, visits_.size()));
     for (Slot& slot : slots_)
-        slot.memory = memory.on_device(store.name_, rows);
+        slot.memory = memory.on_device(stores_[0]->name_, rows);
 }
 
 TokenWindow::~TokenWindow() {
@@ -121,44 +103,61 @@ TokenWindow::~TokenWindow() {
         memory_->release_after(std::move(slot.memory), slot.free);
 }
 
-TensorView TokenWindow::slot_rows(std::size_t visit) {
-    return like(slot(visit).memory.view(), store_->view_, visits_[visit].rows.count);
+TensorView TokenWindow::rows_of(std::size_t visit, const TokenRange& rows) const {
+    const TensorView& whole = store(visit).view_;
+    if (!on_host()) return whole.rows(rows.first, rows.count);
+    const TokenRange open = visits_[visit].rows;
+    return like(slots_[visit % slots_.size()].memory.view(), whole, open.count)
+        .rows(rows.first - open.first, rows.count);
 }
 
 TensorView TokenWindow::host_rows(std::size_t visit) const {
     const TokenRange rows = visits_[visit].rows;
-    return store_->view_.rows(rows.first, rows.count);
+    return store(visit).view_.rows(rows.first, rows.count);
+}
+
+TensorView TokenWindow::at(const TokenRange& rows) const {
+    for (std::size_t visit = current_; visit < next_; ++visit) {
+        const TokenRange open = visits_[visit].rows;
+        if (rows.first >= open.first && rows.first + rows.count <= open.first + open.count)
+            return rows_of(visit, rows);
+    }
+    RM_CHECK(false, "rows {} to {} of {} are not open", rows.first, rows.first + rows.count,
+             to_string(stores_[0]->name_));
 }
 
 // Whether any visit before this one, from the current one on, will write rows that this one opens.
 bool TokenWindow::is_written_before(std::size_t visit) const {
+    const Visit opens = visits_[visit];
     for (std::size_t i = current_; i < visit; ++i) {
-        const bool writes = visits_[i].access != RowAccess::read;
-        if (writes && overlap(visits_[i].rows, visits_[visit].rows)) return true;
+        const Visit before = visits_[i];
+        if (before.access != RowAccess::read && before.store == opens.store &&
+            overlap(before.rows, opens.rows))
+            return true;
     }
     return false;
 }
 
 // Fetches as far ahead as slots allow. A visit reuses the slot of the visit `slots` before it.
-bool TokenWindow::bring_ahead() {
-    const std::size_t end = std::min(visits_.size(), current_ + slots_.size());
+bool TokenWindow::bring_ahead(const WindowStreams& streams) {
+    const std::size_t end = std::min({visits_.size(), limit_, current_ + slots_.size()});
     bool any = false;
     for (; brought_ < end && !is_written_before(brought_); ++brought_) {
-        if (visits_[brought_].access == RowAccess::write || visits_[brought_].rows.count == 0)
-            continue;
-        bring(brought_);
+        const Visit visit = visits_[brought_];
+        if (visit.access == RowAccess::write || visit.rows.count == 0) continue;
+        bring(brought_, streams);
         any = true;
     }
     return any;
 }
 
-void TokenWindow::bring(std::size_t visit) {
+void TokenWindow::bring(std::size_t visit, const WindowStreams& streams) {
     std::vector<StreamOrder::Mark> marks = {slot(visit).free};
-    if (marks[0].event == nullptr) memory_->add_former_users(marks);
-    store_->add_marks(visits_[visit].rows, marks);
-    Stream& from_host = memory_->from_host();
-    memory_->order().wait_all(from_host, marks);
-    memory_->device().upload(host_rows(visit).data(), slot_rows(visit), from_host);
+    if (marks[0].event == nullptr) memory_->add_former_users(marks, streams);
+    store(visit).add_marks(visits_[visit].rows, marks);
+    memory_->order().wait_all(streams.from_host, marks);
+    const TensorView to = rows_of(visit, visits_[visit].rows);
+    memory_->device().upload(host_rows(visit).data(), to, streams.from_host);
 }
 
 void TokenWindow::note_brought(const StreamOrder::Mark& mark) {
@@ -166,45 +165,57 @@ void TokenWindow::note_brought(const StreamOrder::Mark& mark) {
         slot(noted_).arrived = mark;
 }
 
-void TokenWindow::begin() {
-    RM_CHECK(!open_ && current_ < visits_.size(), "visit {} of {} rows of {}", current_,
-             visits_.size(), to_string(store_->name_));
-    open_ = true;
+void TokenWindow::begin(const WindowStreams& streams) {
+    RM_CHECK(next_ < visits_.size() && next_ - current_ < open_at_once_,
+             "visit {} of {} rows of {}, where {} are open", next_, visits_.size(),
+             to_string(stores_[0]->name_), next_ - current_);
+    const std::size_t visit = next_++;
     if (!on_host()) return;
-    const Visit visit = visits_[current_];
-    memory_->wait_soon(visit.access == RowAccess::write ? slot(current_).free
-                                                        : slot(current_).arrived);
+    const bool write = visits_[visit].access == RowAccess::write;
+    RM_CHECK(write || visit < brought_, "visit {} of {} opens rows that are not there yet", visit,
+             to_string(stores_[0]->name_));
+    std::vector<StreamOrder::Mark> marks = {write ? slot(visit).free : slot(visit).arrived};
+    // A buffer that compute requests is free for compute.
+    if (write && marks[0].event == nullptr && !memory_->is_compute(streams.first))
+        memory_->add_former_users(marks, streams);
+    memory_->wait(streams.first, marks);
 }
 
 void TokenWindow::end(const StreamOrder::Mark& used) {
-    open_ = false;
+    RM_CHECK(current_ < next_, "no visit of {} is open", to_string(stores_[0]->name_));
     if (on_host()) slot(current_).free = used;
 }
 
-bool TokenWindow::send() {
-    if (!writes(current_) || visits_[current_].rows.count == 0) return false;
-    memory_->order().wait(memory_->to_host(), slot(current_).free);
-    memory_->device().download(slot_rows(current_), host_rows(current_).data(), memory_->to_host());
+bool TokenWindow::send(const WindowStreams& streams) {
+    const TokenRange rows = visits_[current_].rows;
+    if (!writes(current_) || rows.count == 0) return false;
+    memory_->order().wait(streams.to_host, slot(current_).free);
+    memory_->device().download(rows_of(current_, rows), host_rows(current_).data(),
+                               streams.to_host);
     return true;
 }
 
 void TokenWindow::note_sent(const StreamOrder::Mark& mark) {
     if (!writes(current_)) return;
     slot(current_).free = mark;
-    store_->note_stored(visits_[current_].rows, mark);
+    store(current_).note_stored(visits_[current_].rows, mark);
 }
 
 void WindowGroup::add(TokenWindow& window) {
     if (window.empty()) return;
     (window.on_host() ? on_host_ : on_device_).push_back(&window);
+    // Only those that are stored to matter: compute's reads are over when it uses them.
+    const bool writes = window.visits_.size() > 0 && window.writes(0);
+    const bool travels = writes && std::ranges::any_of(window.stores_, &TokenStore::travels);
+    if (travels || !memory_.is_compute(streams_)) waiters_ = Waiters::all;
 }
 
 void WindowGroup::bring_ahead() {
     if (on_host_.empty()) return;
     bool any = false;
     for (TokenWindow* window : on_host_)
-        any |= window->bring_ahead();
-    const StreamOrder::Mark mark = any ? memory_.record(memory_.from_host()) : StreamOrder::Mark();
+        any |= window->bring_ahead(streams_);
+    const StreamOrder::Mark mark = any ? record(streams_.from_host) : StreamOrder::Mark();
     for (TokenWindow* window : on_host_)
         window->note_brought(mark);
 }
@@ -212,17 +223,17 @@ void WindowGroup::bring_ahead() {
 void WindowGroup::open() {
     bring_ahead();
     for (TokenWindow* window : on_device_)
-        window->begin();
+        window->begin(streams_);
     for (TokenWindow* window : on_host_)
-        window->begin();
+        window->begin(streams_);
 }
 
 void WindowGroup::send() {
     bool any = false;
     for (TokenWindow* window : on_host_)
-        any |= window->send();
+        any |= window->send(streams_);
     if (!any) return;
-    const StreamOrder::Mark mark = memory_.record(memory_.to_host());
+    const StreamOrder::Mark mark = record(streams_.to_host);
     for (TokenWindow* window : on_host_)
         window->note_sent(mark);
 }
@@ -233,21 +244,13 @@ void WindowGroup::close() {
         window->go_on();
     }
     if (on_host_.empty()) return;
-    const StreamOrder::Mark used = memory_.passed();
+    const StreamOrder::Mark used = record(streams_.last);
     for (TokenWindow* window : on_host_)
         window->end(used);
     send();
     for (TokenWindow* window : on_host_)
         window->go_on();
     bring_ahead();
-}
-
-TensorView TokenWindow::at(const TokenRange& rows) const {
-    if (!on_host()) return store_->view_.rows(rows.first, rows.count);
-    const TokenRange open = visits_[current_].rows;
-    const Slot& here = slots_[current_ % slots_.size()];
-    return like(here.memory.view(), store_->view_, open.count)
-        .rows(rows.first - open.first, rows.count);
 }
 
 }  // namespace rm

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -30,6 +30,10 @@ public:
     const TensorView& whole() const;
     // The shape of all rows, wherever they lie.
     const TensorView& shape() const { return view_; }
+    // Rows of the store travel to other ranks: more streams than those of compute's windows wait
+    // for them.
+    void set_travels() { travels_ = true; }
+    bool travels() const { return travels_; }
 
 private:
     friend class TokenWindow;
@@ -47,6 +51,7 @@ private:
     ArenaTensor memory_;  // none: borrowed
     TensorView view_;     // whole
     Place place_ = Place::device;
+    bool travels_ = false;
     std::vector<Stored> stored_;    // of the host, by their first rows
     std::int64_t most_stored_ = 0;  // rows of one of them
 };
@@ -64,87 +69,104 @@ enum class RowAccess { read, write, update };
 struct Visit {
     TokenRange rows;
     RowAccess access = RowAccess::read;
+    std::size_t store = 0;  // of the window's
 };
 
-// The visits of a window, in their order.
+// The visits of a window, in their order: a list, or computed where a list would be long.
 class Visits {
 public:
     Visits() = default;
     Visits(std::vector<Visit> list)  // NOLINT(google-explicit-constructor)
         : list_(std::move(list)), size_(list_.size()) {}
-    // One pass after the other: pass p opens the rows of list[0..p], the last of them as `last`
-    // says. Their number is quadratic, so they are computed and not stored.
-    static Visits up_to_each(std::vector<Visit> list, RowAccess last);
+    Visits(std::size_t size, std::function<Visit(std::size_t)> at)
+        : size_(size), at_(std::move(at)) {}
 
     std::size_t size() const { return size_; }
-    Visit operator[](std::size_t index) const;
+    Visit operator[](std::size_t index) const { return at_ ? at_(index) : list_[index]; }
 
 private:
     std::vector<Visit> list_;
     std::size_t size_ = 0;
-    std::optional<RowAccess> last_;  // nothing: one pass over the list
+    std::function<Visit(std::size_t)> at_;
 };
 
-// Visits a store's rows in a known order. For a store on the host, the from-host stream fetches the
-// policy's `prefetch` windows ahead, and the to-host stream returns written rows. A WindowGroup
-// opens and closes the window; between the two, the caller queues compute on at().
+// Visits rows of one store, or of several of the same shape, in a known order. For stores on the
+// host, one stream fetches the policy's `prefetch` windows ahead, and another returns written rows.
+// A WindowGroup opens and closes the window; between the two, the caller queues work on at().
 class TokenWindow {
 public:
     TokenWindow() = default;  // of nothing
-    // `most_rows`: of any visit. Borrows both.
-    TokenWindow(StepMemory& memory, TokenStore& store, Visits visits, std::int64_t most_rows);
+    // `most_rows`: of any visit. `open_at_once`: the most visits that are open together. Borrows
+    // memory and stores.
+    TokenWindow(StepMemory& memory, std::vector<TokenStore*> stores, Visits visits,
+                std::int64_t most_rows, std::size_t open_at_once = 1);
+    TokenWindow(StepMemory& memory, TokenStore& store, Visits visits, std::int64_t most_rows,
+                std::size_t open_at_once = 1)
+        : TokenWindow(memory, std::vector{&store}, std::move(visits), most_rows, open_at_once) {}
     TokenWindow(TokenWindow&&) noexcept = default;
     TokenWindow& operator=(TokenWindow&&) = delete;
     ~TokenWindow();
 
-    // Rows of the store within the open ones.
+    // Rows of the store within those of an open visit.
     TensorView at(const TokenRange& rows) const;
-    // All open rows.
-    TensorView rows() const { return at(visits_[current_].rows); }
-    bool empty() const { return store_ == nullptr; }
+    // All rows of the visit that was opened last.
+    TensorView rows() const { return rows_of(next_ - 1, visits_[next_ - 1].rows); }
+    bool empty() const { return stores_.empty(); }
+    // Fetches no visit from this one on, until the next call: its rows are not there yet.
+    void limit(std::size_t visits) { limit_ = visits; }
 
 private:
     friend class WindowGroup;
     struct Slot {
         ArenaTensor memory;
-        // Compute and to-host have finished with the slot's contents; null: it was empty.
+        // All streams have finished with the slot's contents; null: it was empty.
         StreamOrder::Mark free;
         StreamOrder::Mark arrived;  // what was brought
     };
-    bool on_host() const { return store_ != nullptr && store_->place_ == TokenStore::Place::host; }
+    bool on_host() const {
+        return !stores_.empty() && stores_[0]->place_ == TokenStore::Place::host;
+    }
+    TokenStore& store(std::size_t visit) const { return *stores_[visits_[visit].store]; }
     Slot& slot(std::size_t visit) { return slots_[visit % slots_.size()]; }
-    TensorView slot_rows(std::size_t visit);
+    TensorView rows_of(std::size_t visit, const TokenRange& rows) const;
     TensorView host_rows(std::size_t visit) const;
     bool writes(std::size_t visit) const { return visits_[visit].access != RowAccess::read; }
     bool is_written_before(std::size_t visit) const;
-    void bring(std::size_t visit);
+    void bring(std::size_t visit, const WindowStreams& streams);
 
     // A group calls these for each of its windows in turn. They return true if they queued a
     // transfer; the mark that follows covers it.
-    bool bring_ahead();
+    bool bring_ahead(const WindowStreams& streams);
     void note_brought(const StreamOrder::Mark& mark);
-    void begin();
+    void begin(const WindowStreams& streams);
     void end(const StreamOrder::Mark& used);
-    bool send();
+    bool send(const WindowStreams& streams);
     void note_sent(const StreamOrder::Mark& mark);
     void go_on() { ++current_; }
 
     StepMemory* memory_ = nullptr;
-    TokenStore* store_ = nullptr;
+    std::vector<TokenStore*> stores_;
     Visits visits_;
     std::vector<Slot> slots_;
-    std::size_t current_ = 0;  // open, or next to be
+    std::size_t open_at_once_ = 1;
+    std::size_t current_ = 0;  // the first that is open, or next to be
+    std::size_t next_ = 0;     // to be opened
     std::size_t brought_ = 0;  // visits before it are there, on their way, or need not be
     std::size_t noted_ = 0;    // visits before it have a known mark
-    bool open_ = false;
+    std::size_t limit_ = SIZE_MAX;
 };
 
 // Windows that advance together. Borrows them and skips empty ones. List windows that are read
 // before those that are updated: the group fetches in list order.
 class WindowGroup {
 public:
+    // The compute stream works on them.
     template <typename... Windows>
-    explicit WindowGroup(StepMemory& memory, Windows&... windows) : memory_(memory) {
+    explicit WindowGroup(StepMemory& memory, Windows&... windows)
+        : WindowGroup(memory, memory.compute_streams(), windows...) {}
+    template <typename... Windows>
+    WindowGroup(StepMemory& memory, const WindowStreams& streams, Windows&... windows)
+        : memory_(memory), streams_(streams) {
         (add(windows), ...);
         bring_ahead();
     }
@@ -159,8 +181,11 @@ public:
 private:
     void bring_ahead();
     void send();
+    StreamOrder::Mark record(Stream& stream) { return memory_.record(stream, waiters_); }
 
     StepMemory& memory_;
+    WindowStreams streams_;
+    Waiters waiters_ = Waiters::windows;
     std::vector<TokenWindow*> on_device_;
     std::vector<TokenWindow*> on_host_;
 };

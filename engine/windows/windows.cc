@@ -35,7 +35,7 @@ Windows::~Windows() {
 TileWindow Windows::on(TokenStore* store, Rows rows, RowAccess access) {
     if (store == nullptr || store->empty()) return {};
     const RowCut& cut = cut_of(layout_, rows);
-    windows_.emplace_back(memory_, *store, visits(cut.ranges, access), cut.most);
+    windows_.emplace_back(memory_, *store, visits(cut.ranges, access), cut.most, usize(lanes_));
     return {windows_.back(), rows, layout_.tensor};
 }
 

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <deque>
+#include <type_traits>
 
+#include "base/check.h"
 #include "engine/windows/rank_layout.h"
+#include "engine/windows/tile_task.h"
 #include "engine/windows/token_store.h"
 
 namespace rm {
@@ -30,12 +33,76 @@ private:
     int tensor_ = 1;
 };
 
+// Has up to `lanes` tiles under way: while the messages of one travel, it queues the work of the
+// other. Tiles are in the same place of their schedules or a pause ahead of those behind them, so
+// each weight's gradients are summed in the order of the tiles.
+class TileLanes {
+public:
+    // `group`: open on a chunk while any of its tiles is under way. Borrows both.
+    TileLanes(WindowGroup& group, const std::vector<Chunk>& chunks, int lanes)
+        : group_(group), chunks_(chunks), lanes_(lanes) {}
+    TileLanes(const TileLanes&) = delete;
+    TileLanes& operator=(const TileLanes&) = delete;
+
+    template <typename Work>
+    void run(Work work) {
+        for (const Chunk& chunk : chunks_) {
+            bool opened = false;
+            for (Tile tile : chunk) {
+                while (std::ssize(under_way_) == lanes_)
+                    go_on();
+                if (!std::exchange(opened, true)) group_.open();
+                tile.lane = next_lane_;
+                next_lane_ = (next_lane_ + 1) % lanes_;
+                under_way_.push_back(work(tile));
+                drop_finished();
+            }
+        }
+        while (!under_way_.empty())
+            go_on();
+    }
+
+private:
+    // Until a tile is finished.
+    void go_on() {
+        while (true) {
+            for (TileTask& task : under_way_) {
+                RM_CHECK(!task.done(), "a tile pauses less often than the one in front of it");
+                task.resume();
+                if (drop_finished()) return;
+            }
+        }
+    }
+    // Tiles finish in their order.
+    bool drop_finished() {
+        bool any = false;
+        for (; !under_way_.empty() && under_way_.front().done(); any = true) {
+            under_way_.pop_front();
+            if (++finished_ < chunks_[chunk_].size()) continue;
+            finished_ = 0;
+            ++chunk_;
+            group_.close();
+        }
+        return any;
+    }
+
+    WindowGroup& group_;
+    const std::vector<Chunk>& chunks_;
+    const int lanes_;
+    std::deque<TileTask> under_way_;
+    int next_lane_ = 0;
+    std::size_t chunk_ = 0;     // of the oldest tile under way
+    std::size_t finished_ = 0;  // tiles of it
+};
+
 // Runs one loop over the tiles of this rank's tokens and moves the windows of all stores it touches
 // together from chunk to chunk. List stores that are read before those that are updated, so that
 // their rows are fetched first. Borrows all.
 class Windows {
 public:
-    Windows(StepMemory& memory, const RankLayout& layout) : memory_(memory), layout_(layout) {}
+    // `lanes`: see TileLanes.
+    Windows(StepMemory& memory, const RankLayout& layout, int lanes = 1)
+        : memory_(memory), layout_(layout), lanes_(lanes) {}
     Windows(const Windows&) = delete;
     Windows& operator=(const Windows&) = delete;
     ~Windows();
@@ -51,25 +118,40 @@ public:
     template <typename Work>
     void for_each_chunk(Work work) {
         WindowGroup group(memory_);
-        for (TokenWindow& window : windows_)
-            group.add(window);
+        add_to(group);
         for (const Chunk& chunk : layout_.chunks) {
             group.open();
             work(chunk);
             group.close();
         }
     }
+    // `work` of a tile may be a TileTask: then several tiles may be under way.
     template <typename Work>
     void for_each(Work work) {
-        for_each_chunk([&](const Chunk& chunk) {
-            for (const Tile& tile : chunk)
-                work(tile);
-        });
+        if constexpr (std::is_void_v<std::invoke_result_t<Work, const Tile&>>) {
+            for_each_chunk([&](const Chunk& chunk) {
+                for (const Tile& tile : chunk)
+                    work(tile);
+            });
+        } else {
+            WindowGroup group(memory_);
+            add_to(group);
+            TileLanes(group, layout_.chunks, lanes_).run(std::move(work));
+        }
     }
 
+    StepMemory& memory() const { return memory_; }
+    const RankLayout& layout() const { return layout_; }
+
 private:
+    void add_to(WindowGroup& group) {
+        for (TokenWindow& window : windows_)
+            group.add(window);
+    }
+
     StepMemory& memory_;
     const RankLayout& layout_;
+    const int lanes_;
     std::deque<TokenWindow> windows_;
 };
 

@@ -156,14 +156,14 @@ TEST(PlanJobs, TheMemoryOfAJobIsThePlans) {
     EXPECT_TRUE(validate(world, spec, plan));
 }
 
-TEST(PlanJobs, WindowsLeaveAnAutomaticMeshWithoutARing) {
+TEST(PlanJobs, WindowsLeaveAnAutomaticMeshItsRing) {
     FourNodes world;
     JobSpec spec = small_spec();
     spec.stages[0].batch = 4 * spec.stages[0].context;
     spec.memory.windows = Switch::on;
     world.submit(spec);
     const Plan plan = plan_of(plan_now(world)[0]);
-    EXPECT_EQ(plan.mesh, Mesh::make(4, 1, 1, 1).value());
+    EXPECT_EQ(plan.mesh, Mesh::make(1, 4, 1, 1).value());
     EXPECT_TRUE(validate(world, spec, plan));
 }
 

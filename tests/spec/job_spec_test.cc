@@ -86,8 +86,11 @@ TEST(JobSpec, ErrorsNameKeyAndValue) {
         {"memory.chunk: 700 must be a multiple of the tile, 512",
          [](JobSpec& s) { s.memory.chunk = 700; }},
         {"memory.alpha: 2", [](JobSpec& s) { s.memory.alpha = 2; }},
-        {"memory.windows: on needs parallel.ring 1",
-         [](JobSpec& s) { s.memory.windows = Switch::on; }},
+        {"memory.windows: on needs what is kept on the host",
+         [](JobSpec& s) {
+             s.memory.windows = Switch::on;
+             s.memory.offload = Switch::off;
+         }},
         {"parallel.tensor: 3 does not divide memory.tile 64; the nearest multiples of 64 that it "
          "divides: 192",
          [](JobSpec& s) {
@@ -150,6 +153,7 @@ TEST(JobSpec, EveryAxisAndZeroStageMayBeAskedFor) {
         spec.data.documents = Documents::separate;
         spec.data.positions = Positions::running;
         spec.optimizer.moments = "bf16";
+        spec.memory.windows = Switch::on;
         const Status status = validate(spec);
         EXPECT_TRUE(status.ok()) << status.error().message;
         spec.parallel.reset();

@@ -10,8 +10,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string error_of(const MemorySpec& memory, const Mesh* parallel = nullptr) {
-    const Status status = check_memory(memory, parallel);
+std::string error_of(const MemorySpec& memory) {
+    const Status status = check_memory(memory);
     return status ? "" : status.error().message;
 }
 
@@ -36,21 +36,6 @@ TEST(MemorySpec, TheEndsOfEachRangeAreInIt) {
     for (const int prefetch : {0, kMostPrefetch})
         EXPECT_EQ(error_of({.prefetch = prefetch}), "");
     EXPECT_EQ(error_of({.device = Bytes{1}, .host = Bytes{1}}), "");
-}
-
-TEST(MemorySpec, WindowsAreOfOneRankOfRingAndUlysses) {
-    const MemorySpec windows{.windows = Switch::on};
-    const Mesh ring = Mesh::make(1, 4, 1, 1).value();
-    const Mesh ulysses = Mesh::make(1, 1, 2, 1).value();
-    const Mesh others = Mesh::make(2, 1, 1, 2).value();
-    EXPECT_EQ(error_of(windows, &ring),
-              "memory.windows: on needs parallel.ring 1 and parallel.ulysses 1, here they are 4 "
-              "and 1; change them or set windows to off");
-    EXPECT_THAT(error_of(windows, &ulysses), HasSubstr("here they are 1 and 2"));
-    EXPECT_EQ(error_of(windows, &others), "");
-    EXPECT_EQ(error_of(windows), "") << "an automatic mesh is made to fit";
-    EXPECT_EQ(error_of({.windows = Switch::automatic}, &ring), "");
-    EXPECT_EQ(error_of({.windows = Switch::off}, &ring), "");
 }
 
 TEST(ResolveMemory, AutoKeepsEverythingOnTheDevice) {

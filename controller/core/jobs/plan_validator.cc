@@ -74,8 +74,7 @@ Status check_plan_of(const Plan& plan) {
                          .alpha = memory.alpha,
                          .offload = host ? Switch::on : Switch::off,
                          .windows = windows ? Switch::on : Switch::off,
-                         .prefetch = memory.prefetch},
-                        &plan.mesh);
+                         .prefetch = memory.prefetch});
 }
 
 Status check_network_of(const JobSpec& spec, const Plan& plan, const std::string& nccl) {

@@ -273,12 +273,12 @@ void NcclCommunicator::play_shifts(const Collective& collective, NativeStream st
     for (const auto& [key, out, in] : collective.shifts) {
         const Group& ring = group(key);
         const int size = ring.size();
-        const auto bytes = usize(out.num_bytes().value);
+        const auto leaving = usize(out.num_bytes().value), arriving = usize(in.num_bytes().value);
         const Comm comm = all_.of(ring);
-        check(api_, api_.Send(out.data(), bytes, kUint8, (ring.index + 1) % size, comm, stream),
+        check(api_, api_.Send(out.data(), leaving, kUint8, (ring.index + 1) % size, comm, stream),
               "ncclSend");
         check(api_,
-              api_.Recv(in.data(), bytes, kUint8, (ring.index + size - 1) % size, comm, stream),
+              api_.Recv(in.data(), arriving, kUint8, (ring.index + size - 1) % size, comm, stream),
               "ncclRecv");
     }
     end_group("ring_shift");

@@ -1,14 +1,26 @@
 #include "engine/model/vocabulary/head.h"
 
 namespace rm {
+namespace {
+
+// The sum with the last block's part goes into d_x at once. Nothing reads it from its store, so it
+// is not stored: no stream would wait until it is there before the store's bytes are used again.
+RowAccess access_to_sum(bool first, bool last) {
+    if (first) return RowAccess::write;
+    return last ? RowAccess::read : RowAccess::update;
+}
+
+}  // namespace
 
 Head::Head(const HeadContext& context)
     : context_(context), num_blocks_(context.weights.num_blocks()) {
     const std::int64_t tensor = context.layout.tensor, tile = context.shapes.tile;
     if (tensor * num_blocks_ == 1) return;
     Device& device = context.memory.device();
-    statistics_ = Tensor(device, MemoryKind::workspace, DType::f64, {tensor, num_blocks_, tile, 3});
-    lse_ = Tensor(device, MemoryKind::workspace, DType::f64, {tile});
+    const std::int64_t lanes = context.layout.lanes();
+    statistics_ =
+        Tensor(device, MemoryKind::workspace, DType::f64, {lanes * tensor, num_blocks_, tile, 3});
+    lse_ = Tensor(device, MemoryKind::workspace, DType::f64, {lanes, tile});
 }
 
 void Head::queue(TokenStore x, const LossWork& work) {
@@ -18,24 +30,31 @@ void Head::queue(TokenStore x, const LossWork& work) {
 
 Windows Head::windows() const {
     context_.memory.settle();
-    return {context_.memory, context_.layout};
+    return {context_.memory, context_.layout, context_.layout.lanes()};
 }
 
-// x: the tile's shard.
-TensorView Head::normed(const TokenRange& tile, const TensorView& x) const {
-    const auto& [model, layout, shapes, weights, memory, scratch, tiles, ops, targets] = context_;
-    const TensorView rstd = scratch.rstd->rows(0, x.dim(0));
-    ops(RmsNormFwd{x, weights.final_norm().weight, tiles.place(tile), rstd, model.norm_eps});
-    return tiles.gather(ops, tile);
+TensorView Head::rstd(const Tile& tile, const TensorView& x) const {
+    return context_.lanes[usize(tile.lane)].rstd->rows(0, x.dim(0));
 }
 
-// After normed() of the same tile.
-void Head::queue_norm_grad(const TensorView& d_normed, const TensorView& x,
+// The tile's, of all ranks and blocks, (tensor, blocks * tile, 3).
+TensorView Head::statistics_of(const Tile& tile) const {
+    const std::int64_t ranks = context_.tiles.size();
+    const TensorView of_lane = statistics_->rows(tile.lane * ranks, ranks);
+    return {of_lane.data(), DType::f64, {ranks, num_blocks_ * tile.range.count, 3}};
+}
+
+// x: the tile's shard. The normed tile is gathered next.
+void Head::queue_norm(const Tile& tile, const TensorView& x) const {
+    context_.ops(RmsNormFwd{x, context_.weights.final_norm().weight, context_.tiles.place(tile),
+                            rstd(tile, x), context_.model.norm_eps});
+}
+
+void Head::queue_norm_grad(const Tile& tile, const TensorView& d_normed, const TensorView& x,
                            const TensorView& d_x) const {
     const NormWeight& norm = context_.weights.final_norm();
-    const TensorView rstd = context_.scratch.rstd->rows(0, x.dim(0));
     context_.ops(FillZero{d_x});
-    context_.ops(RmsNormBwd{d_normed, x, norm.weight, rstd, d_x, norm.grad});
+    context_.ops(RmsNormBwd{d_normed, x, norm.weight, rstd(tile, x), d_x, norm.grad});
 }
 
 // A head of one block.
@@ -47,50 +66,53 @@ void Head::queue_whole(TokenStore& x, const LossWork& work) {
     const HeadRows head =
         weights.acquire_head(context_.ops, 0, backward ? LayerPass::backward : LayerPass::forward);
     {
-        Windows all(context_.memory, context_.layout);
+        Windows all(context_.memory, context_.layout, context_.layout.lanes());
         const TileWindow at_x = all.read(x, Rows::shards);
         const TileWindow at_d_x = all.on(work.d_x, Rows::shards, RowAccess::write);
         all.for_each([&](const Tile& tile) {
-            queue_tile(head, tile.range, at_x(tile), work, backward ? at_d_x(tile) : TensorView());
+            const TensorView d_x = backward ? at_d_x(tile) : TensorView();
+            TileTask task = context_.tiles.size() > 1
+                                ? cut_tile(head, tile, at_x(tile), work, d_x)
+                                : whole_tile(head, tile, at_x(tile), work, d_x);
             weights.send_prefetched(next);
+            return task;
         });
     }
     if (backward) weights.release_head(0);
 }
 
 // x and d_x: the tile's shard; d_x is overwritten, or empty: forward only.
-void Head::queue_tile(const HeadRows& head, const TokenRange& tile, const TensorView& x,
-                      const LossWork& work, const TensorView& d_x) {
+TileTask Head::whole_tile(const HeadRows& head, Tile tile, TensorView x, const LossWork& work,
+                          TensorView d_x) const {
     TensorTiles& tiles = context_.tiles;
-    const bool backward = !d_x.empty();
-    const TensorView whole = normed(tile, x);
-    TensorView d_normed;
-    if (tiles.size() > 1) {
-        d_normed = queue_cut_tile(head, whole, tile, work);
-    } else {
-        if (backward) d_normed = tiles.partial(tile);
-        context_.ops(LinearCrossEntropy{whole, head.weight.prepared, at(context_.targets, tile),
-                                        work.scale, work.loss_sum, d_normed, head.weight.grad});
-    }
-    if (backward) queue_norm_grad(d_normed, x, d_x);
+    queue_norm(tile, x);
+    const TensorView normed = co_await tiles.gather(tile);
+    const TensorView d_normed = d_x.empty() ? TensorView() : tiles.partial(tile);
+    context_.ops(LinearCrossEntropy{normed, head.weight.prepared, at(context_.targets, tile.range),
+                                    work.scale, work.loss_sum, d_normed, head.weight.grad});
+    if (!d_x.empty()) queue_norm_grad(tile, d_normed, x, d_x);
 }
 
-// Loss of one tile where each rank has rows of the head; backward d_normed, the shard.
-TensorView Head::queue_cut_tile(const HeadRows& head, const TensorView& normed,
-                                const TokenRange& tile, const LossWork& work) {
+// The same where each rank has rows of the head.
+TileTask Head::cut_tile(const HeadRows& head, Tile tile, TensorView x, const LossWork& work,
+                        TensorView d_x) const {
     TensorTiles& tiles = context_.tiles;
     const Ops& ops = context_.ops;
-    const TensorView targets = at(context_.targets, tile);
-    const TensorView parts(statistics_->data(), DType::f64, {tiles.size(), tile.count, 3});
-    const TensorView own = parts.rows(tiles.index(), 1).reshaped({tile.count, 3});
-    const TensorView lse = lse_->rows(0, tile.count);
+    const std::int64_t count = tile.range.count;
+    const TensorView targets = at(context_.targets, tile.range);
+    const TensorView parts = statistics_of(tile);
+    const TensorView own = parts.rows(tiles.index(), 1).reshaped({count, 3});
+    const TensorView lse = lse_->rows(tile.lane, 1).reshaped({lse_->dim(1)}).rows(0, count);
+    queue_norm(tile, x);
+    const TensorView normed = co_await tiles.gather(tile);
     ops(HeadStatistics{normed, head.weight.prepared, targets, head.share, own});
-    tiles.gather_parts(parts);
+    co_await tiles.gather_parts(tile, parts);
     ops(CombineHeadStatistics{parts, targets, lse, work.loss_sum});
-    if (work.d_x == nullptr) return {};
+    if (d_x.empty()) co_return;
     ops(HeadBwd{normed, head.weight.prepared, targets, head.share, lse, work.scale,
                 tiles.partial(tile), head.weight.grad});
-    return tiles.reduce(ops, tile);
+    const TensorView d_normed = co_await tiles.reduce(ops, tile);
+    queue_norm_grad(tile, d_normed, x, d_x);
 }
 
 int Head::last_layer() const {
@@ -126,33 +148,46 @@ void Head::queue_statistics(int block, int next, TokenStore& x, TokenStore& stat
     const TileWindow at_x = all.read(x, Rows::shards);
     const TileWindow at_statistics = all.write(statistics, Rows::tokens);
     all.for_each([&](const Tile& tile) {
-        const TensorView whole = normed(tile.range, at_x(tile));
-        context_.ops(HeadStatistics{whole, head.weight.prepared, at(context_.targets, tile.range),
-                                    head.share, at_statistics(tile)});
+        TileTask task = statistics_tile(head, tile, at_x(tile), at_statistics(tile));
         weights.send_prefetched(next);
+        return task;
     });
+}
+
+TileTask Head::statistics_tile(const HeadRows& head, Tile tile, TensorView x,
+                               TensorView statistics) const {
+    queue_norm(tile, x);
+    const TensorView normed = co_await context_.tiles.gather(tile);
+    context_.ops(HeadStatistics{normed, head.weight.prepared, at(context_.targets, tile.range),
+                                head.share, statistics});
 }
 
 // Merges the statistics of all blocks and tensor ranks, in the order of ranks, then blocks.
 void Head::queue_loss(std::vector<TokenStore>& statistics, TokenStore* lse,
                       const TensorView& loss_sum) {
-    TensorTiles& tiles = context_.tiles;
     Windows all = windows();
     std::vector<TileWindow> at_statistics;
     for (TokenStore& store : statistics)
         at_statistics.push_back(all.read(store, Rows::tokens));
     const TileWindow at_lse = all.on(lse, Rows::tokens, RowAccess::write);
     all.for_each([&](const Tile& tile) {
-        const std::int64_t t = tile.range.count, ranks = tiles.size();
-        const TensorView parts(statistics_->data(), DType::f64, {ranks, num_blocks_ * t, 3});
-        const TensorView own = parts.rows(tiles.index(), 1).reshaped({num_blocks_, t, 3});
+        const std::int64_t count = tile.range.count;
+        const TensorView own =
+            statistics_of(tile).rows(context_.tiles.index(), 1).reshaped({num_blocks_, count, 3});
         for (int block = 0; block < num_blocks_; ++block)
             context_.ops(Copy{at_statistics[usize(block)](tile), own.rows(block, 1)});
-        tiles.gather_parts(parts);
-        const TensorView out = lse == nullptr ? lse_->rows(0, t) : at_lse(tile).reshaped({t});
-        context_.ops(CombineHeadStatistics{parts.reshaped({ranks * num_blocks_, t, 3}),
-                                           at(context_.targets, tile.range), out, loss_sum});
+        const TensorView scratch = lse_->rows(tile.lane, 1).reshaped({lse_->dim(1)});
+        return loss_tile(tile, lse == nullptr ? scratch.rows(0, count) : at_lse(tile), loss_sum);
     });
+}
+
+TileTask Head::loss_tile(Tile tile, TensorView lse, const TensorView& loss_sum) const {
+    const std::int64_t count = tile.range.count;
+    const TensorView parts = statistics_of(tile);
+    co_await context_.tiles.gather_parts(tile, parts);
+    context_.ops(CombineHeadStatistics{parts.reshaped({parts.dim(0) * num_blocks_, count, 3}),
+                                       at(context_.targets, tile.range), lse.reshaped({count}),
+                                       loss_sum});
 }
 
 void Head::queue_gradients(int block, TokenStore& x, TokenStore& lse, TokenStore& d_normed,
@@ -166,38 +201,38 @@ void Head::queue_gradients(int block, TokenStore& x, TokenStore& lse, TokenStore
         Windows all = windows();
         const TileWindow at_x = all.read(x, Rows::shards);
         const TileWindow at_lse = all.read(lse, Rows::tokens);
-        const TileWindow at_d_normed =
-            all.on(&d_normed, Rows::shards, first ? RowAccess::write : RowAccess::update);
+        const TileWindow at_d_normed = all.on(&d_normed, Rows::shards, access_to_sum(first, last));
         const TileWindow at_d_x = all.on(last ? work.d_x : nullptr, Rows::shards, RowAccess::write);
         all.for_each([&](const Tile& tile) {
-            const GradientTile rows{tile.range,
-                                    at_x(tile),
-                                    at_lse(tile),
-                                    at_d_normed(tile),
+            const GradientRows rows{at_x(tile), at_lse(tile), at_d_normed(tile),
                                     last ? at_d_x(tile) : TensorView(),
                                     first ? Into::overwrite : Into::add};
-            queue_gradient_tile(head, rows, work.scale);
+            TileTask task = gradient_tile(head, tile, rows, work.scale);
             weights.send_prefetched(next);
+            return task;
         });
     }
     weights.release_head(block);
 }
 
-void Head::queue_gradient_tile(const HeadRows& head, const GradientTile& tile, double scale) {
+TileTask Head::gradient_tile(const HeadRows& head, Tile tile, GradientRows rows,
+                             double scale) const {
     TensorTiles& tiles = context_.tiles;
     const Ops& ops = context_.ops;
-    const std::int64_t t = tile.range.count, rows = tile.x.dim(0), C = tile.x.dim(1);
-    const TensorView whole = normed(tile.range, tile.x);
-    ops(HeadBwd{whole, head.weight.prepared, at(context_.targets, tile.range), head.share,
-                tile.lse.reshaped({t}), scale, tiles.partial(tile.range), head.weight.grad});
-    const TensorView part = tiles.reduce(ops, tile.range);
-    ops(CopyHeads{.from = part.reshaped({rows, 1, C}),
-                  .to = tile.d_normed.reshaped({rows, 1, C}),
+    const std::int64_t count = rows.x.dim(0), C = rows.x.dim(1);
+    queue_norm(tile, rows.x);
+    const TensorView normed = co_await tiles.gather(tile);
+    ops(HeadBwd{normed, head.weight.prepared, at(context_.targets, tile.range), head.share,
+                rows.lse.reshaped({tile.range.count}), scale, tiles.partial(tile),
+                head.weight.grad});
+    const TensorView part = co_await tiles.reduce(ops, tile);
+    ops(CopyHeads{.from = part.reshaped({count, 1, C}),
+                  .to = rows.d_normed.reshaped({count, 1, C}),
                   .count = 1,
-                  .into = tile.into});
-    if (tile.d_x.empty()) return;
-    ops(Copy{tile.d_normed, part});
-    queue_norm_grad(part, tile.x, tile.d_x);
+                  .into = rows.into});
+    if (rows.d_x.empty()) co_return;
+    ops(Copy{rows.d_normed, part});
+    queue_norm_grad(tile, part, rows.x, rows.d_x);
 }
 
 }  // namespace rm

@@ -17,7 +17,7 @@ struct HeadContext {
     const RankShapes& shapes;
     Weights& weights;
     StepMemory& memory;
-    Scratch& scratch;
+    std::vector<Scratch>& lanes;
     TensorTiles& tiles;
     const Ops& ops;
     const Tensor& targets;  // (T) i32
@@ -43,8 +43,7 @@ public:
 
 private:
     // A tile's rows of what one block adds to the gradients.
-    struct GradientTile {
-        TokenRange range;
+    struct GradientRows {
         TensorView x;         // (tile / tensor, C) compute
         TensorView lse;       // (tile, 1) f64
         TensorView d_normed;  // (tile / tensor, C) accum
@@ -54,15 +53,17 @@ private:
 
     Windows windows() const;
     int last_layer() const;  // its unit
-    TensorView normed(const TokenRange& tile, const TensorView& x) const;
-    void queue_norm_grad(const TensorView& d_normed, const TensorView& x,
+    TensorView rstd(const Tile& tile, const TensorView& x) const;
+    TensorView statistics_of(const Tile& tile) const;
+    void queue_norm(const Tile& tile, const TensorView& x) const;
+    void queue_norm_grad(const Tile& tile, const TensorView& d_normed, const TensorView& x,
                          const TensorView& d_x) const;
 
     void queue_whole(TokenStore& x, const LossWork& work);
-    void queue_tile(const HeadRows& head, const TokenRange& tile, const TensorView& x,
-                    const LossWork& work, const TensorView& d_x);
-    TensorView queue_cut_tile(const HeadRows& head, const TensorView& normed,
-                              const TokenRange& tile, const LossWork& work);
+    TileTask whole_tile(const HeadRows& head, Tile tile, TensorView x, const LossWork& work,
+                        TensorView d_x) const;
+    TileTask cut_tile(const HeadRows& head, Tile tile, TensorView x, const LossWork& work,
+                      TensorView d_x) const;
 
     void queue_blocks(TokenStore& x, const LossWork& work);
     void queue_statistics(int block, int next, TokenStore& x, TokenStore& statistics);
@@ -70,12 +71,15 @@ private:
                     const TensorView& loss_sum);
     void queue_gradients(int block, TokenStore& x, TokenStore& lse, TokenStore& d_normed,
                          const LossWork& work);
-    void queue_gradient_tile(const HeadRows& head, const GradientTile& tile, double scale);
+    TileTask statistics_tile(const HeadRows& head, Tile tile, TensorView x,
+                             TensorView statistics) const;
+    TileTask loss_tile(Tile tile, TensorView lse, const TensorView& loss_sum) const;
+    TileTask gradient_tile(const HeadRows& head, Tile tile, GradientRows rows, double scale) const;
 
     HeadContext context_;
     int num_blocks_;
-    Tensor statistics_;  // (tensor, blocks, tile, 3) f64: of a head in several parts
-    Tensor lse_;         // (tile) f64; likewise
+    Tensor statistics_;  // (lanes, tensor, blocks, tile, 3) f64: of a head in several parts
+    Tensor lse_;         // (lanes, tile) f64; likewise
 };
 
 }  // namespace rm

@@ -2,17 +2,18 @@
 
 #include <algorithm>
 
-#include "engine/attention/kv_stream.h"
 #include "engine/train/run/step_health.h"
+#include "engine/windows/ring_order.h"
 
 namespace rm {
 namespace {
 
 // The rings that attention shifts around.
 std::vector<GroupKey> rings_of(const Communicator& communicator) {
-    const RingOrder order(communicator);
+    const Group& ring = communicator.group(GroupKey::ring);
+    const RingOrder order(ring.size(), communicator.group(GroupKey::ring_inner).size(), ring.index);
     if (order.num_blocks() == 1) return {};
-    if (order.outer == 1) return {GroupKey::ring};
+    if (!order.is_double()) return {GroupKey::ring};
     return {GroupKey::ring_inner, GroupKey::ring_outer};
 }
 

@@ -142,6 +142,22 @@ TEST_P(Communicators, CountEachRingOfADoubleOne) {
     });
 }
 
+// Rank r sends 10 + r elements: chunks of slots end at documents. Two of them go at once.
+TEST_P(Communicators, ShiftWhatDiffersInLength) {
+    const Mesh mesh = mesh_of(1, 3, 1, 1);
+    run_all_networks(cluster(mesh), [&](Network& network) {
+        Rank rank(network, mesh);
+        const int me = network.rank(), previous = (me + 2) % 3;
+        const Tensor out = filled(*rank.device, 10 + me, static_cast<float>(me));
+        const Tensor in = filled(*rank.device, 10 + previous, -1);
+        const Tensor other = filled(*rank.device, 10 + previous, -1);
+        rank.communicator.ring_shifts({{GroupKey::ring, out, in}, {GroupKey::ring, out, other}});
+        rank.stream->synchronize();
+        EXPECT_EQ(in->as<float>()[9 + previous], static_cast<float>(previous));
+        EXPECT_EQ(other->as<float>()[9 + previous], static_cast<float>(previous));
+    });
+}
+
 // Communicates as a ZeRO step: sums gradients on their owners, gathers the new weights.
 TEST_P(Communicators, ScatterGatherAndTrade) {
     const Mesh mesh = mesh_of(1, 2, 2, 1);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/dry_run/hiding_chunk.h"
 #include "tests/engine/dry_run/dry_jobs.h"
 
 namespace rm::test {
@@ -184,12 +185,48 @@ TEST(ChooseMemory, NamesTheNearestWhereNothingFits) {
     EXPECT_THAT(choice.error().message, HasSubstr("chunk 512"));
 }
 
-TEST(ChooseMemory, TakesNoWindowsWithARing) {
-    const DryJob job = little_job(12, mesh_of(1, 4, 1, 1), 0);
-    const auto choice =
-        choose_memory(job.spec, job.shape, {.device = Bytes{kMi}}, on_l40s(DryRunMode::steady));
-    ASSERT_FALSE(choice);
-    EXPECT_THAT(choice.error().message, HasSubstr("layers whole"));
+TEST(ChooseMemory, TakesWindowsInARing) {
+    const DryJob job = little_job(12, mesh_of(1, 2, 2, 1), 3);
+    MemorySpec spec{.offload = Switch::on, .windows = Switch::off};
+    DryRunOptions options = on_l40s(DryRunMode::steady);
+    spec.device = Bytes{std::int64_t{1} << 40};
+    const ChosenMemory whole = choose_memory(job.spec, job.shape, spec, options).value();
+    spec.windows = Switch::automatic;
+    spec.device = Bytes{whole.prediction.device_total().value -
+                        3 * whole.prediction.device.planned.value / 4};
+    const ChosenMemory chosen = choose_memory(job.spec, job.shape, spec, options).value();
+    EXPECT_EQ(chosen.policy.working, WorkingSet::windows);
+    EXPECT_LE(chosen.prediction.device_total(), *spec.device);
+}
+
+// FPDT's rule for bf16 is Hk / Hq x FLOP/s / (bytes/s) tokens.
+TEST(HidingChunks, FollowTheRuleOfFpdt) {
+    const DryJob job = large_job(mesh_of(1, 1, 1, 1));
+    const DeviceProfile& profile = *on_l40s(DryRunMode::steady).profile;
+    const NumericTypes types{DType::bf16, DType::f32, DType::f32};
+    const auto chunks_of = [&](int ulysses, std::int64_t kv_heads) {
+        DryJob other = job;
+        other.spec.model.num_kv_heads = kv_heads;
+        MemoryPolicy memory;
+        memory.tile_tokens = 64;
+        memory.chunk_tokens = 64;
+        memory.kept = KeptPlace::host;
+        memory.working = WorkingSet::windows;
+        const RankLayout layout =
+            make_rank_layout(1 << 20, mesh_of(1, 1, ulysses, 1), 0, memory).value();
+        return hiding_chunks(other.spec.model, layout, types, profile);
+    };
+    const HidingChunks grouped = chunks_of(1, 8), equal = chunks_of(1, 32);
+    const double flops =
+        1e12 /
+        seconds_of(profile, "attention_fwd", {.amount = 1e12, .size = 4096, .head_dim = 128}).value;
+    const double bytes = 1e9 / seconds_of(profile, "upload", work_of_bytes(1e9)).value;
+    EXPECT_NEAR(static_cast<double>(grouped.forward), 0.25 * flops / bytes, 0.1 * flops / bytes);
+    EXPECT_NEAR(static_cast<double>(equal.forward), flops / bytes, 0.15 * flops / bytes);
+    EXPECT_EQ(grouped.backward, equal.backward) << "queries travel, whatever the keys";
+    // Each of four ranks holds a quarter of the slot's chunk.
+    EXPECT_NEAR(static_cast<double>(chunks_of(4, 8).backward),
+                static_cast<double>(grouped.backward) / 4, 64);
 }
 
 }  // namespace

@@ -107,6 +107,20 @@ std::vector<PolicyCase> cases() {
             {.name = "ulysses_host", .mesh = mesh_of(1, 2, 2, 1), .zero = 2, .kept = host},
             {.name = "tensor", .mesh = mesh_of(1, 2, 1, 2), .zero = 3},
             {.name = "data_zero3", .mesh = mesh_of(2, 1, 1, 1), .zero = 3},
+            {.name = "windows_in_a_ring",
+             .mesh = mesh_of(1, 4, 1, 1),
+             .zero = 3,
+             .kept = host,
+             .working = windows,
+             .keep = Keep::input,
+             .alpha = 0.5},
+            {.name = "windows_everywhere",
+             .mesh = mesh_of(1, 2, 2, 2),
+             .zero = 3,
+             .kept = host,
+             .working = windows,
+             .keep = Keep::input,
+             .alpha = 0},
             {.name = "host_state", .mesh = mesh_of(2, 2, 1, 1), .zero = 3, .host_state = true},
             {.name = "micro_batches",
              .mesh = mesh_of(1, 2, 1, 1),
@@ -262,12 +276,10 @@ TEST(Prediction, OfFourMillionTokensOfSeventyBillionParametersDoesNotOverflow) {
 }
 
 TEST(Prediction, NamesWhatCannotBeLaidOut) {
-    DryJob job = little_job(12, mesh_of(1, 4, 1, 1), 0);
-    job.shape.memory.kept = KeptPlace::host;
-    job.shape.memory.working = WorkingSet::windows;
+    const DryJob job = little_job(12, mesh_of(1, 1, 1, 3), 0);
     const auto prediction = predict(job.spec, job.shape, {});
     ASSERT_FALSE(prediction);
-    EXPECT_NE(prediction.error().message.find("memory.windows"), std::string::npos);
+    EXPECT_NE(prediction.error().message.find("for tensor 3"), std::string::npos);
 }
 
 }  // namespace

@@ -41,6 +41,13 @@ DryJob job_of(const ChunkCase& c) {
     return job;
 }
 
+// In a ring the first chunks of queries wait for hops, and how long depends on their number: here
+// attention of short chunks hides little.
+double tolerance_of(const ChunkCase& c) {
+    const bool travels = c.working == WorkingSet::windows && c.mesh.size(Axis::ring) > 1;
+    return travels ? 1e-2 : 1e-3;
+}
+
 // With few layers, `steady` differs from `one_rank` only in the chunks.
 Prediction prediction_of(const DryJob& job, DryRunOptions options, DryRunMode mode) {
     options.mode = mode;
@@ -58,9 +65,14 @@ TEST_P(SteadyChunksOf, AreTheWholeStep) {
     EXPECT_EQ(steady.device, whole.device);
     EXPECT_EQ(steady.host, whole.host);
     EXPECT_EQ(steady.state.by_kind, whole.state.by_kind);
-    EXPECT_EQ(steady.moved, whole.moved);
+    for (const auto& [name, bytes] : whole.moved) {
+        // Ranks of a group send slightly different amounts, and `steady` takes the most.
+        const double share = name == "gradient" || name == "world" ? 2e-3 : 0;
+        const auto value = static_cast<double>(bytes.value);
+        EXPECT_NEAR(static_cast<double>(steady.moved.at(name).value), value, share * value) << name;
+    }
     EXPECT_NEAR(steady.executed_flops / whole.executed_flops, 1, 1e-12);
-    EXPECT_NEAR(steady.step.value / whole.step.value, 1, 1e-3);
+    EXPECT_NEAR(steady.step.value / whole.step.value, 1, tolerance_of(GetParam()));
     std::printf("    step %.9f s, steady %.9f s, off by %.2e\n", whole.step.value,
                 steady.step.value, steady.step.value / whole.step.value - 1);
 }
@@ -71,7 +83,7 @@ TEST_P(SteadyChunksOf, HaveTheTimelineOfTheWholeStep) {
         timeline_of(job.spec, job.shape, on_l40s(DryRunMode::steady)).value();
     const StepTimeline whole =
         timeline_of(job.spec, job.shape, on_l40s(DryRunMode::one_rank)).value();
-    EXPECT_NEAR(steady.length / whole.length, 1, 1e-3);
+    EXPECT_NEAR(steady.length / whole.length, 1, tolerance_of(GetParam()));
     ASSERT_EQ(steady.device.size(), whole.device.size());
     for (std::size_t i = 0; i < whole.device.size(); ++i) {
         EXPECT_EQ(steady.device[i].bytes, whole.device[i].bytes);
@@ -88,6 +100,19 @@ TEST_P(SteadyChunksOf, HaveTheTimelineOfTheWholeStep) {
 std::vector<ChunkCase> cases() {
     const Mesh one = mesh_of(1, 1, 1, 1);
     std::vector<ChunkCase> list = {
+        {.name = "ring", .mesh = mesh_of(1, 2, 1, 1), .context = 131072},
+        {.name = "odd_ring",
+         .mesh = mesh_of(1, 3, 1, 1),
+         .keep = Keep::input,
+         .alpha = 0.25,
+         .context = 3 * 41 * 1024},
+        {.name = "double_ring", .mesh = mesh_of(1, 4, 1, 1, 2), .alpha = 0, .context = 262144},
+        {.name = "ring_ulysses", .mesh = mesh_of(1, 2, 2, 1), .alpha = 0.5, .context = 262144},
+        {.name = "ulysses", .mesh = mesh_of(1, 1, 4, 1), .context = 262144},
+        {.name = "ring_ulysses_tensor",
+         .mesh = mesh_of(1, 2, 2, 2),
+         .keep = Keep::input,
+         .context = 262144},
         {.name = "windows", .mesh = one},
         {.name = "short_last_chunk", .mesh = one, .context = 65536 - 512 - 64},
         {.name = "again", .mesh = one, .keep = Keep::input, .alpha = 0},

@@ -1,5 +1,5 @@
 // A step must send over every axis the bytes that docs/communication.md states. mesh_test.cc and
-// kv_stream_test.cc count the bytes of the ring.
+// ring_test.cc count the bytes of the ring.
 #include <gtest/gtest.h>
 
 #include "engine/comm/collectives.h"

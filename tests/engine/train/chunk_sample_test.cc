@@ -36,11 +36,12 @@ SampledCase random_case(std::uint32_t seed) {
     c.spec.model = small_model();
     c.spec.model.num_layers = pick(random, {1, 2, 3});
     const bool windows = random() % 2 == 0;
-    c.spec.mesh =
-        windows ? pick(random, {Mesh::make(1, 1, 1, 1).value(), Mesh::make(2, 1, 1, 1).value(),
-                                Mesh::make(1, 1, 1, 2).value()})
-                : pick(random, {Mesh::make(1, 1, 1, 1).value(), Mesh::make(1, 2, 1, 1).value(),
-                                Mesh::make(1, 2, 2, 1).value(), Mesh::make(2, 2, 1, 1).value()});
+    c.spec.mesh = pick(random, {Mesh::make(1, 1, 1, 1).value(), Mesh::make(2, 1, 1, 1).value(),
+                                Mesh::make(1, 2, 1, 1).value(), Mesh::make(1, 3, 1, 1).value(),
+                                Mesh::make(1, 4, 1, 1, 2).value(), Mesh::make(1, 1, 2, 1).value(),
+                                Mesh::make(1, 1, 1, 2).value(), Mesh::make(1, 2, 2, 1).value(),
+                                Mesh::make(2, 2, 1, 1).value(), Mesh::make(1, 2, 2, 2).value()});
+    c.spec.rank = static_cast<int>(random() % usize(c.spec.mesh.num_ranks()));
     c.spec.zero = pick(random, {0, 2, 3});
     c.spec.vocabulary_block = pick<std::int64_t>(random, {0, 512});
     MemoryPolicy& memory = c.shape.memory;
@@ -88,7 +89,7 @@ TEST_P(ChunkSamples, PlanWhatAllChunksRequestAndRaceNowhere) {
     EXPECT_NO_THROW(check_races(all.schedule(), planned));
 }
 
-INSTANTIATE_TEST_SUITE_P(Random, ChunkSamples, testing::Range(1u, 61u));
+INSTANTIATE_TEST_SUITE_P(Random, ChunkSamples, testing::Range(1u, 121u));
 
 TEST(ChunkSample, HasFarFewerItemsThanALongContext) {
     RankSpec spec;

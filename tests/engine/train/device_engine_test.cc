@@ -205,6 +205,19 @@ TEST_F(DeviceIdentity, WindowsChangeNoBit) {
     }
 }
 
+// Chunks go round a ring, and tiles to other ranks, from memory closed to the host.
+TEST_F(DeviceIdentity, WindowsOfSeveralRanksChangeNoBit) {
+    for (const Layout& layout :
+         {Layout{.ring = 2, .context = 256, .documents = kPacked}, Layout{.ulysses = 2},
+          Layout{.ring = 2, .context = 256, .tensor = 2, .zero = 3}}) {
+        SCOPED_TRACE(name_of(layout));
+        expect_same(
+            two_steps(layout,
+                      {.alpha = 0.5, .kept = KeptPlace::host, .working = WorkingSet::windows}),
+            two_steps(layout, MemoryPolicy{}));
+    }
+}
+
 TEST_F(DeviceIdentity, ChunkSizeChangesNoBit) {
     for (const Layout& layout : {Layout{1, 1, 320}, Layout{1, 2, 256}}) {
         const RigResult small = two_steps(layout, 64, 0);

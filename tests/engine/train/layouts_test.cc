@@ -93,6 +93,17 @@ const RigResult& expected_of(const Layout& l, Packing packing) {
     return known[key] = run_rig(alone(config_of(l, packing, test::ref_backend())));
 }
 
+// Windows of two tiles, which divide few slots: most have a short last chunk.
+RigConfig in_windows(RigConfig config, Keep keep = Keep::input_and_attention, double alpha = 0.5) {
+    config.tile = 24;  // divides by tensors of 1, 2, 3, 4 and 6
+    config.chunk = 48;
+    config.memory.kept = KeptPlace::host;
+    config.memory.working = WorkingSet::windows;
+    config.memory.keep = keep;
+    config.memory.alpha = alpha;
+    return config;
+}
+
 class RefLayouts : public testing::TestWithParam<std::tuple<Layout, Packing>> {};
 
 TEST_P(RefLayouts, TrainAsOneRankDoes) {
@@ -100,6 +111,12 @@ TEST_P(RefLayouts, TrainAsOneRankDoes) {
     const RigResult many = run_rig(config_of(layout, packing, test::ref_backend()));
     const RigResult& one = expected_of(layout, packing);
     test::expect_same_training(many, one);
+}
+
+TEST_P(RefLayouts, TrainInWindowsAsOneRankDoes) {
+    const auto& [layout, packing] = GetParam();
+    const RigResult many = run_rig(in_windows(config_of(layout, packing, test::ref_backend())));
+    test::expect_same_training(many, expected_of(layout, packing));
 }
 
 const Layout kLayouts[] = {
@@ -203,6 +220,45 @@ INSTANTIATE_TEST_SUITE_P(
         const bool packed = std::get<2>(info.param) == Packing::packed;
         return name_of(std::get<0>(info.param)) + std::string(to_string(std::get<1>(info.param))) +
                (packed ? "Packed" : "");
+    });
+
+class Windows : public testing::TestWithParam<std::tuple<Layout, Packing>> {};
+
+// At one tile size, windows move data and change no bit.
+TEST_P(Windows, ChangeNoBit) {
+    const auto& [layout, packing] = GetParam();
+    for (const DType type : {DType::f32, DType::bf16}) {
+        const RigConfig config = config_of(layout, packing, test::cpu_backend(1, type));
+        for (const Keep keep : {Keep::input, Keep::input_and_attention}) {
+            RigConfig windows = in_windows(config, keep);
+            windows.tile = 64;  // cuts that change no bit are at multiples of this
+            windows.chunk = 128;
+            windows.steps = 2;
+            RigConfig whole = windows;
+            whole.memory = {};
+            const RigResult moved = run_rig(windows), resident = run_rig(whole);
+            EXPECT_EQ(moved.losses, resident.losses) << to_string(type);
+            EXPECT_EQ(moved.grad_norms, resident.grad_norms) << to_string(type);
+            EXPECT_EQ(moved.gradients, resident.gradients) << to_string(type);
+            EXPECT_EQ(moved.weights, resident.weights) << to_string(type);
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Layouts, Windows,
+    testing::Combine(
+        testing::Values(Layout{.ring = 3, .context = 576}, Layout{.ulysses = 2, .context = 384},
+                        Layout{.tensor = 2, .context = 384}, Layout{.data = 2, .zero = 3},
+                        Layout{.ring = 4, .inner = 2, .ulysses = 2, .context = 1000},
+                        Layout{.ring = 6, .inner = 3, .zero = 2, .context = 1152},
+                        Layout{.ring = 6, .inner = 2, .context = 1150},
+                        Layout{.ulysses = 2, .tensor = 2, .kv_heads = 1, .context = 384},
+                        Layout{.ring = 2, .ulysses = 2, .tensor = 2, .zero = 3, .context = 768}),
+        testing::ValuesIn(test::some(kPackings, 2))),
+    [](const auto& info) {
+        return name_of(std::get<0>(info.param)) +
+               (std::get<1>(info.param) == Packing::packed ? "Packed" : "");
     });
 
 // With one micro-batch per step, gather and scatter only move data, so no stage changes a bit.

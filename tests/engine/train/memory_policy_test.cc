@@ -153,10 +153,9 @@ std::vector<PolicyCase> all_policies() {
 INSTANTIATE_TEST_SUITE_P(Policies, OneRank, testing::ValuesIn(some(all_policies())), name_of);
 INSTANTIATE_TEST_SUITE_P(Policies, Blocks, testing::ValuesIn(some(policies(WorkingSet::windows))),
                          name_of);
-INSTANTIATE_TEST_SUITE_P(Policies, RingAndUlysses,
-                         testing::ValuesIn(some(policies(WorkingSet::whole))), name_of);
-INSTANTIATE_TEST_SUITE_P(Policies, RingAndTensor,
-                         testing::ValuesIn(some(policies(WorkingSet::whole))), name_of);
+INSTANTIATE_TEST_SUITE_P(Policies, RingAndUlysses, testing::ValuesIn(some(all_policies())),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Policies, RingAndTensor, testing::ValuesIn(some(all_policies())), name_of);
 
 }  // namespace
 }  // namespace rm::test

@@ -14,7 +14,14 @@ struct Layout {
     int kv_heads;
     OptimizerPlace place = OptimizerPlace::device;
     std::int64_t block = 0;  // elements of embedding and head that travel together
+    bool windows = false;
 };
+
+Layout windows_on(const char* name, const Mesh& mesh, int zero) {
+    Layout layout{name, mesh, zero, 2};
+    layout.windows = true;
+    return layout;
+}
 
 class Schedule : public testing::TestWithParam<Layout> {};
 
@@ -32,6 +39,12 @@ TEST_P(Schedule, OrdersAllThatItsStreamsTouch) {
     config.sequences = 2 * config.mesh.size(Axis::data);
     config.steps = 2;
     if (GetParam().place == OptimizerPlace::host) config.host = config.backend;
+    if (GetParam().windows) {
+        config.memory.kept = KeptPlace::host;
+        config.memory.working = WorkingSet::windows;
+        config.memory.alpha = 0.5;
+        config.chunk = 2 * config.tile;
+    }
     EXPECT_GT(run_rig(config).losses.back(), 0);
 }
 
@@ -45,6 +58,11 @@ INSTANTIATE_TEST_SUITE_P(
         Layout{"HostZero2", Mesh::make(2, 1, 1, 1).value(), 2, 2, OptimizerPlace::host},
         Layout{"HostZero3", Mesh::make(2, 1, 1, 2).value(), 3, 2, OptimizerPlace::host},
         Layout{"Blocks", Mesh::make(2, 1, 1, 2).value(), 3, 2, OptimizerPlace::device, 512},
+        windows_on("WindowsRing", Mesh::make(1, 3, 1, 1).value(), 0),
+        windows_on("WindowsDoubleRing", Mesh::make(1, 4, 1, 1, 2).value(), 2),
+        windows_on("WindowsUlysses", Mesh::make(1, 1, 2, 1).value(), 1),
+        windows_on("WindowsTensor", Mesh::make(1, 1, 1, 2).value(), 0),
+        windows_on("WindowsEverything", Mesh::make(1, 2, 2, 2).value(), 3),
         Layout{"HostBlocks", Mesh::make(2, 1, 1, 1).value(), 3, 2, OptimizerPlace::host, 512}),
     [](const auto& info) { return info.param.name; });
 

@@ -21,6 +21,7 @@ struct Case {
     explicit Case(std::uint64_t seed) : rng(seed) {
         const auto size = [&](std::uint64_t most) { return static_cast<int>(1 + rng.below(most)); };
         mesh = Mesh::make(size(2), size(4), size(3), size(3)).value();
+        working = rng.below(2) == 0 ? WorkingSet::whole : WorkingSet::windows;
         tile = 64 * mesh.size(Axis::tensor) * size(3);
         chunk = tile * size(4) + size(200) - 100;
         context = 11'000 + size(9000);
@@ -34,11 +35,13 @@ struct Case {
         memory.tile_tokens = tile;
         memory.chunk_tokens = chunk;
         memory.alpha = 0.3;
+        memory.working = working;
         return make_rank_layout(context, mesh, rank, memory).value();
     }
 
     Rng rng;
     Mesh mesh;
+    WorkingSet working;
     std::int64_t tile, chunk, context;
     std::vector<std::int64_t> documents;
     DocumentLayout laid_out;
@@ -72,7 +75,7 @@ TEST(RankLayout, GivesEveryTokenToOneRankOfEachDataAndTensorIndex) {
     }
 }
 
-TEST(RankLayout, CutsASlotInEqualPartsForItsUlyssesRanks) {
+TEST(RankLayout, GivesAUlyssesRankEveryUlyssesThTileOfItsSlot) {
     for_each_rank([](const Case& c, const RankLayout& layout, int rank) {
         ASSERT_EQ(layout.slot_tokens * layout.ring, layout.padded);
         ASSERT_EQ(layout.local_tokens * layout.ulysses, layout.slot_tokens);
@@ -81,9 +84,19 @@ TEST(RankLayout, CutsASlotInEqualPartsForItsUlyssesRanks) {
         ASSERT_EQ(std::ssize(runs.by_slot), layout.ring);
         const auto& slot = runs.by_slot[static_cast<std::size_t>(layout.ring_slot)];
         ASSERT_EQ(num_tokens(slot), layout.slot_tokens);
-        const std::int64_t first = c.mesh.coord(rank, Axis::ulysses) * layout.local_tokens;
-        ASSERT_EQ(runs.local, slice_runs(slot, first, layout.local_tokens));
         ASSERT_EQ(runs.local, runs_of(local_pieces(c.laid_out, layout)));
+        const int index = c.mesh.coord(rank, Axis::ulysses);
+        std::int64_t at = 0;  // behind the tiles of all ranks so far
+        for (const Chunk& chunk : layout.chunks) {
+            for (const Tile& tile : chunk) {
+                const std::int64_t count = tile.range.count;
+                ASSERT_EQ(layout.slot_rows(tile.range), (TokenRange{at, layout.ulysses * count}));
+                ASSERT_EQ(slice_runs(runs.local, tile.range.first, count),
+                          slice_runs(slot, at + index * count, count));
+                at += layout.ulysses * count;
+            }
+        }
+        ASSERT_EQ(at, layout.slot_tokens);
     });
 }
 
@@ -126,25 +139,62 @@ TEST(RankLayout, KeepsItsShareOfTilesEvenlySpread) {
     });
 }
 
-TEST(RankLayout, CutsQueriesAtTilesOfTheirRunsOnly) {
+void expect_cut_at_tiles(const std::vector<SlotChunk>& chunks, const std::vector<rm::Run>& slot,
+                         std::int64_t chunk_tokens, const RankLayout& layout) {
+    std::vector<std::int64_t> tiles;
+    for (const TokenRange& tile : cut_tiles(slot, layout.memory.tile_tokens))
+        tiles.push_back(tile.first);
+    std::int64_t at = 0;
+    for (const SlotChunk& chunk : chunks) {
+        ASSERT_EQ(chunk.range.first, at);
+        ASSERT_TRUE(std::binary_search(tiles.begin(), tiles.end(), at)) << "cut at " << at;
+        ASSERT_LE(chunk.range.count, layout.max_slot_chunk);
+        ASSERT_EQ(chunk.runs, slice_runs(slot, at, chunk.range.count));
+        at += chunk.range.count;
+    }
+    ASSERT_EQ(at, layout.slot_tokens);
+    ASSERT_EQ(std::ssize(chunks), (at + chunk_tokens - 1) / chunk_tokens)
+        << "whatever the documents";
+}
+
+TEST(RankLayout, CutsQueriesAndTheirKeysAtTilesOfTheirRunsOnly) {
     for_each_rank([](const Case& c, const RankLayout& layout, int) {
         const SequenceRuns runs = make_sequence_runs(c.laid_out, layout);
-        const auto& slot = runs.by_slot[static_cast<std::size_t>(layout.ring_slot)];
-        std::vector<std::int64_t> tiles;
-        for (const TokenRange& tile : cut_tiles(slot, c.tile))
-            tiles.push_back(tile.first);
-        std::int64_t at = 0;
-        for (const QueryChunk& chunk : runs.query_chunks) {
-            ASSERT_EQ(chunk.range.first, at);
-            ASSERT_TRUE(std::binary_search(tiles.begin(), tiles.end(), at)) << "cut at " << at;
-            ASSERT_LE(chunk.range.count, layout.max_query_chunk);
-            ASSERT_EQ(chunk.runs, slice_runs(slot, at, chunk.range.count));
-            at += chunk.range.count;
+        std::int64_t chunk_tokens = std::max(c.chunk, c.tile);
+        // In windows, a chunk of every ulysses rank.
+        if (layout.in_windows()) chunk_tokens = chunk_tokens / c.tile * c.tile * layout.ulysses;
+        const auto& own = runs.by_slot[static_cast<std::size_t>(layout.ring_slot)];
+        expect_cut_at_tiles(runs.query_chunks, own, chunk_tokens, layout);
+        ASSERT_EQ(std::ssize(runs.key_chunks), layout.ring);
+        for (std::size_t slot = 0; slot < runs.key_chunks.size(); ++slot) {
+            const std::vector<SlotChunk>& keys = runs.key_chunks[slot];
+            ASSERT_EQ(keys.size(), runs.chunks_per_block());
+            if (layout.in_windows()) {
+                expect_cut_at_tiles(keys, runs.by_slot[slot], chunk_tokens, layout);
+            } else {
+                ASSERT_EQ(keys.size(), 1u);
+                ASSERT_EQ(keys[0].range, (TokenRange{0, layout.slot_tokens}));
+                ASSERT_EQ(keys[0].runs, runs.by_slot[slot]);
+            }
         }
+    });
+}
+
+TEST(RankLayout, HoldsAllQueriesAtOnceOrInWindowsAChunk) {
+    for_each_rank([](const Case& c, const RankLayout& layout, int) {
+        const SequenceRuns runs = make_sequence_runs(c.laid_out, layout);
+        const std::size_t per_group = layout.in_windows() ? 1 : runs.query_chunks.size();
+        std::int64_t at = 0;
+        std::size_t chunk = 0;
+        for (const QueryGroup& group : runs.query_groups) {
+            ASSERT_EQ(group.first_chunk, chunk);
+            ASSERT_EQ(group.num_chunks, per_group);
+            ASSERT_EQ(group.rows.first, at);
+            chunk += per_group;
+            at += group.rows.count;
+        }
+        ASSERT_EQ(chunk, runs.query_chunks.size());
         ASSERT_EQ(at, layout.slot_tokens);
-        const std::int64_t chunk = std::max(c.chunk, c.tile);
-        ASSERT_EQ(static_cast<std::int64_t>(runs.query_chunks.size()), (at + chunk - 1) / chunk)
-            << "whatever the documents";
     });
 }
 

@@ -3,13 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <list>
-#include <memory>
+#include <algorithm>
 
-#include "engine/comm/staged_communicator.h"
-#include "engine/streams/ops.h"
-#include "kernels/ref/ref_kernels.h"
-#include "tests/engine/windows/plain_arena.h"
+#include "tests/engine/windows/memory_rig.h"
 
 namespace rm {
 namespace {
@@ -17,21 +13,27 @@ namespace {
 constexpr std::int64_t kRows = 12;
 constexpr std::int64_t kWidth = 3;
 
+MemoryPolicy policy_of(int prefetch) {
+    MemoryPolicy policy;
+    policy.prefetch = prefetch;
+    return policy;
+}
+
 class TokenStores : public testing::TestWithParam<int> {
 protected:
-    TokenStores() : memory_(streams_, device_arena_, host_arena_, policy()) {
-        memory_.begin_pass();
-    }
-    static MemoryPolicy policy() {
-        MemoryPolicy policy;
-        policy.prefetch = GetParam();
-        return policy;
-    }
+    TokenStores() : rig_(policy_of(GetParam())), memory_(rig_.memory) {}
+
     TokenStore store(TokenStore::Place place) {
         return {memory_, {"rows"}, place, DType::f64, {kRows, kWidth}};
     }
     TokenWindow window(TokenStore& store, std::vector<Visit> list, std::int64_t most) {
         return {memory_, store, std::move(list), most};
+    }
+    const TensorView& numbers(const TokenRange& range, double factor) {
+        std::vector<double> values;
+        for (std::int64_t row = 0; row < range.count; ++row)
+            values.push_back(factor * static_cast<double>(range.first + row));
+        return rig_.rows(values, kWidth);
     }
     // Gives every row its own number, times `factor`, in chunks of `rows`.
     void fill(TokenStore& store, std::int64_t rows, double factor) {
@@ -42,58 +44,31 @@ protected:
         WindowGroup group(memory_, out);
         for (const TokenRange& range : cut) {
             group.open();
-            ops_(Copy{numbers(range, factor), out.rows()});
+            rig_.ops(Copy{numbers(range, factor), out.rows()});
             group.close();
         }
     }
-    const TensorView& numbers(const TokenRange& range, double factor) {
-        std::vector<double> values;
-        for (std::int64_t row = 0; row < range.count; ++row)
-            values.insert(values.end(), kWidth, factor * static_cast<double>(range.first + row));
-        inputs_.emplace_back(kernels_->device(), MemoryKind::data, DType::f64,
-                             std::initializer_list<std::int64_t>{range.count, kWidth});
-        kernels_->device().write(values.data(), inputs_.back());
-        return inputs_.back().view();
-    }
     std::vector<double> read(TokenStore& store, const std::vector<TokenRange>& cut,
                              std::int64_t most) {
-        Tensor seen(kernels_->device(), MemoryKind::data, DType::f64, {kRows, kWidth});
+        Tensor seen(rig_.kernels->device(), MemoryKind::data, DType::f64, {kRows, kWidth});
         TokenWindow in = window(store, visits(cut, RowAccess::read), most);
         WindowGroup group(memory_, in);
         for (const TokenRange& range : cut) {
             group.open();
-            ops_(Copy{in.rows(), seen->rows(range.first, range.count)});
+            rig_.ops(Copy{in.rows(), seen->rows(range.first, range.count)});
             group.close();
         }
-        compute_->synchronize();
-        std::vector<double> values(static_cast<std::size_t>(kRows * kWidth));
-        kernels_->device().read(seen, values.data());
-        return values;
+        return rig_.first_of_rows(seen);
     }
     static std::vector<double> expected(double factor) {
         std::vector<double> values;
         for (std::int64_t row = 0; row < kRows; ++row)
-            values.insert(values.end(), kWidth, factor * static_cast<double>(row));
+            values.push_back(factor * static_cast<double>(row));
         return values;
     }
 
-    std::unique_ptr<Kernels> kernels_ = make_ref_kernels();
-    std::unique_ptr<Stream> compute_ = kernels_->device().make_stream("compute");
-    std::unique_ptr<Stream> to_host_ = kernels_->device().make_stream("to-host");
-    std::unique_ptr<Stream> from_host_ = kernels_->device().make_stream("from-host");
-    std::unique_ptr<Stream> communication_ = kernels_->device().make_host_stream("communication");
-    CommProgress progress_;
-    std::unique_ptr<Transport> transport_ = make_local_transport(make_local_hub(1), {});
-    StagedCommunicator communicator_{*transport_, kernels_->device(), *communication_, Mesh(),
-                                     progress_};
-    StreamOrder order_;
-    RankStreams streams_{*kernels_, *compute_,   *communication_, communicator_,
-                         *to_host_, *from_host_, order_};
-    test::PlainArena device_arena_{kernels_->device()};
-    test::PlainArena host_arena_{kernels_->device()};
-    StepMemory memory_;
-    Ops ops_{*kernels_, {}, *compute_, &memory_};
-    std::list<Tensor> inputs_;
+    test::MemoryRig rig_;
+    StepMemory& memory_;
 };
 
 TEST_P(TokenStores, GiveBackWhatWasWrittenWhereverTheyAre) {
@@ -124,13 +99,13 @@ TEST_P(TokenStores, KeepUpdatesOfRowsThatComeByAgain) {
         WindowGroup group(memory_, both);
         for (const Visit& visit : list) {
             group.open();
-            ops_(Add{numbers(visit.rows, 1), both.rows()});
+            rig_.ops(Add{numbers(visit.rows, 1), both.rows()});
             group.close();
         }
     }
     std::vector<double> want = expected(1);
     for (std::size_t i = 0; i < want.size(); ++i)
-        want[i] *= static_cast<double>(4 - static_cast<int>(i) / (4 * kWidth));
+        want[i] *= static_cast<double>(4 - static_cast<int>(i) / 4);
     EXPECT_EQ(read(rows, {{0, 4}, {4, 4}, {8, 4}}, 4), want);
 }
 
@@ -138,12 +113,13 @@ TEST_P(TokenStores, GiveTheirWindowsBackByTheEndOfThePass) {
     {
         TokenStore rows = store(TokenStore::Place::host);
         fill(rows, 4, 1);
-        EXPECT_LT(device_arena_.num_releases, device_arena_.num_requests) << "still leaving";
+        EXPECT_LT(rig_.device_arena.num_releases, rig_.device_arena.num_requests)
+            << "still leaving";
         read(rows, {{0, 12}}, 12);
     }
     memory_.end_pass();
-    EXPECT_EQ(device_arena_.num_releases, device_arena_.num_requests);
-    EXPECT_EQ(host_arena_.num_releases, host_arena_.num_requests);
+    EXPECT_EQ(rig_.device_arena.num_releases, rig_.device_arena.num_requests);
+    EXPECT_EQ(rig_.host_arena.num_releases, rig_.host_arena.num_requests);
 }
 
 TEST_P(TokenStores, HaveNoWholeOnTheDeviceWhenTheyAreOnTheHost) {
@@ -151,24 +127,98 @@ TEST_P(TokenStores, HaveNoWholeOnTheDeviceWhenTheyAreOnTheHost) {
     EXPECT_EQ(store(TokenStore::Place::device).whole().dim(0), kRows);
 }
 
-TEST(Visits, UpToEachAreThoseOfEveryPass) {
-    constexpr std::int64_t kCount = 70;
-    std::vector<Visit> list;
-    for (std::int64_t i = 0; i < kCount; ++i)
-        list.push_back({{10 * i, 10}, RowAccess::update});
-    const Visits visits = Visits::up_to_each(list, RowAccess::write);
-    std::size_t index = 0;
-    for (std::int64_t pass = 0; pass < kCount; ++pass) {
-        for (std::int64_t block = 0; block <= pass; ++block) {
-            const Visit visit = visits[index++];
-            EXPECT_EQ(visit.rows.first, 10 * block);
-            EXPECT_EQ(visit.access, block == pass ? RowAccess::write : RowAccess::update);
+INSTANTIATE_TEST_SUITE_P(Prefetch, TokenStores, testing::Values(0, 1, 2, 4));
+
+class TokenWindows : public TokenStores {};
+
+// As in a ring, where blocks take turns in several places.
+TEST_P(TokenWindows, VisitSeveralStoresInTurn) {
+    for (const auto place : {TokenStore::Place::device, TokenStore::Place::host}) {
+        TokenStore a = store(place), b = store(place);
+        std::vector<Visit> list;
+        for (std::int64_t first = 0; first < kRows; first += 3) {
+            list.push_back({{first, 3}, RowAccess::write, 0});
+            list.push_back({{kRows - 3 - first, 3}, RowAccess::write, 1});
+            list.push_back({{first, 3}, RowAccess::update, 0});
         }
+        {
+            TokenWindow both(memory_, {&a, &b}, list, 3);
+            WindowGroup group(memory_, both);
+            for (const Visit& visit : list) {
+                group.open();
+                const TensorView& rows = numbers(visit.rows, visit.store == 0 ? 1 : 5);
+                if (visit.access == RowAccess::write) rig_.ops(Copy{rows, both.rows()});
+                if (visit.access == RowAccess::update) rig_.ops(Add{rows, both.rows()});
+                group.close();
+            }
+        }
+        EXPECT_EQ(read(a, {{0, 6}, {6, 6}}, 6), expected(2));
+        EXPECT_EQ(read(b, {{0, 6}, {6, 6}}, 6), expected(5));
     }
-    EXPECT_EQ(index, visits.size());
 }
 
-INSTANTIATE_TEST_SUITE_P(Prefetch, TokenStores, testing::Values(0, 1, 2, 4));
+TEST_P(TokenWindows, ShowTheRowsOfTwoOpenVisits) {
+    for (const auto place : {TokenStore::Place::device, TokenStore::Place::host}) {
+        TokenStore rows = store(place);
+        fill(rows, 4, 1);
+        const std::vector<TokenRange> cut = {{0, 3}, {3, 4}, {7, 2}, {9, 3}};
+        {
+            TokenWindow both(memory_, rows, visits(cut, RowAccess::update), 4, 2);
+            WindowGroup group(memory_, both);
+            const auto double_rows = [&](const TokenRange& range) {
+                rig_.ops(Add{numbers(range, 1), both.at(range)});
+            };
+            group.open();
+            for (std::size_t i = 0; i + 1 < cut.size(); ++i) {
+                group.open();
+                EXPECT_THROW(group.open(), CheckError) << "a third one";
+                double_rows({cut[i + 1].first, 1});  // the younger first
+                double_rows({cut[i].first + 1, cut[i].count - 1});
+                if (i == 0) double_rows({0, 1});
+                group.close();
+                EXPECT_THROW(both.at(cut[i]), CheckError) << "closed";
+            }
+            double_rows({10, 2});
+            group.close();
+        }
+        EXPECT_EQ(read(rows, {{0, 6}, {6, 6}}, 6), expected(2));
+    }
+}
+
+TEST_P(TokenWindows, FetchNothingFromTheirLimitOn) {
+    TokenStore rows = store(TokenStore::Place::host);
+    fill(rows, 4, 1);
+    Tensor seen(rig_.kernels->device(), MemoryKind::data, DType::f64, {kRows, kWidth});
+    const std::vector<TokenRange> cut = {{0, 4}, {4, 4}, {8, 4}};
+    TokenWindow in = window(rows, visits(cut, RowAccess::read), 4);
+    in.limit(0);
+    WindowGroup reads(memory_, in);
+    TokenWindow out = window(rows, visits(cut, RowAccess::write), 4);
+    WindowGroup writes(memory_, out);
+    for (std::size_t i = 0; i < cut.size(); ++i) {
+        writes.open();
+        rig_.ops(Copy{numbers(cut[i], 7), out.rows()});
+        writes.close();
+        in.limit(i + 1);
+        reads.open();
+        rig_.ops(Copy{in.rows(), seen->rows(cut[i].first, cut[i].count)});
+        reads.close();
+    }
+    EXPECT_EQ(rig_.first_of_rows(seen), expected(7)) << "not what was there before";
+}
+
+TEST_P(TokenWindows, RefuseRowsBeyondTheirLimit) {
+    TokenStore rows = store(TokenStore::Place::host);
+    fill(rows, 4, 1);
+    TokenWindow in = window(rows, visits({{0, 4}, {4, 4}}, RowAccess::read), 4);
+    in.limit(1);
+    WindowGroup group(memory_, in);
+    group.open();
+    group.close();
+    EXPECT_THROW(group.open(), CheckError);
+}
+
+INSTANTIATE_TEST_SUITE_P(Prefetch, TokenWindows, testing::Values(0, 1, 2, 4));
 
 }  // namespace
 }  // namespace rm
