@@ -86,17 +86,10 @@ void describe(Visit& visit, Like<StageSpec> auto& stage) {
           final_rate);
 }
 
+// The members of a MemorySpec that say what is kept for the backward pass, and where.
 template <typename Visit>
-void describe(Visit& visit, Like<MemorySpec> auto& memory) {
-    auto& [tile, chunk, keep, alpha, offload, windows, prefetch, arena, device, host] = memory;
-    visit(Member{.name = "tile", .help = "a multiple of 64 tokens", .written = Written::tokens},
-          tile);
-    visit(Member{.name = "chunk",
-                 .help = "a multiple of the tile, or `auto`",
-                 .written = Written::tokens,
-                 .absent = "`auto`: 4,096 tokens in whole tiles, at least one",
-                 .automatic = true},
-          chunk);
+void describe_kept(Visit& visit, auto& keep, auto& alpha, auto& offload, auto& windows,
+                   auto& keep_every, auto& keep_precision) {
     visit(Member{.name = "keep",
                  .help = "what of a layer's attention is kept for its backward pass besides its "
                          "input: `input`: nothing, attention is recomputed; `input+attention`: its "
@@ -116,14 +109,38 @@ void describe(Visit& visit, Like<MemorySpec> auto& memory) {
                  .absent = "`auto`: `off`, and `on` with windows",
                  .automatic = true},
           offload);
-    visit(
-        Member{.name = "windows",
-               .help =
-                   "`on`: a layer works on windows of a chunk, the rest of its tokens lies on the "
-                   "host; `off`: on all its tokens at once; or `auto`",
-               .absent = "`auto`: `off`",
-               .automatic = true},
-        windows);
+    visit(Member{.name = "windows",
+                 .help =
+                     "`on`: a layer works on windows of a chunk, the rest of its tokens lies on the "
+                     "host; `off`: on all its tokens at once; or `auto`",
+                 .absent = "`auto`: `off`",
+                 .automatic = true},
+          windows);
+    visit(Member{.name = "keep_every",
+                 .help = "layers, 1 to 64: with `k` only the inputs of layers 0, k, 2k, ... are "
+                         "kept; the backward pass runs the forward passes of the layers between "
+                         "again, a group at a time"},
+          keep_every);
+    visit(Member{.name = "keep_precision",
+                 .help = "the type in which kept inputs of layers lie on the host: `compute`, "
+                         "`bf16`, or `fp8` (e4m3 with a factor for each token). The forward pass "
+                         "works with what was not rounded, the backward pass with what was"},
+          keep_precision);
+}
+
+template <typename Visit>
+void describe(Visit& visit, Like<MemorySpec> auto& memory) {
+    auto& [tile, chunk, keep, alpha, offload, windows, keep_every, keep_precision, prefetch, arena,
+           device, host] = memory;
+    visit(Member{.name = "tile", .help = "a multiple of 64 tokens", .written = Written::tokens},
+          tile);
+    visit(Member{.name = "chunk",
+                 .help = "a multiple of the tile, or `auto`",
+                 .written = Written::tokens,
+                 .absent = "`auto`: 4,096 tokens in whole tiles, at least one",
+                 .automatic = true},
+          chunk);
+    describe_kept(visit, keep, alpha, offload, windows, keep_every, keep_precision);
     visit(Member{.name = "prefetch",
                  .help = "chunks that are brought from the host before they are needed, 0 to 4"},
           prefetch);
@@ -146,12 +163,15 @@ void describe(Visit& visit, Like<MemorySpec> auto& memory) {
 // A resolved MemorySpec.
 template <typename Visit>
 void describe(Visit& visit, Like<MemoryPolicy> auto& policy) {
-    auto& [tile, chunk, keep, alpha, kept, working, prefetch, reuse, device, host] = policy;
+    auto& [tile, chunk, keep, alpha, kept, keep_every, keep_precision, working, prefetch, reuse,
+           device, host] = policy;
     visit(Member{.name = "tile_tokens"}, tile);
     visit(Member{.name = "chunk_tokens"}, chunk);
     visit(Member{.name = "keep"}, keep);
     visit(Member{.name = "alpha"}, alpha);
     visit(Member{.name = "kept"}, kept);
+    visit(Member{.name = "keep_every"}, keep_every);
+    visit(Member{.name = "keep_precision"}, keep_precision);
     visit(Member{.name = "working"}, working);
     visit(Member{.name = "prefetch"}, prefetch);
     visit(Member{.name = "arena"}, reuse);

@@ -23,6 +23,10 @@ Status check_sizes(const MemorySpec& memory) {
         return invalid_argument("memory.prefetch: {} chunks; must be 0 to {}", memory.prefetch,
                                 kMostPrefetch);
     }
+    if (memory.keep_every < 1 || memory.keep_every > kMostKeepEvery) {
+        return invalid_argument("memory.keep_every: {} layers; must be 1 to {}", memory.keep_every,
+                                kMostKeepEvery);
+    }
     return {};
 }
 
@@ -32,6 +36,15 @@ Status check_limit(std::string_view key, const std::optional<Bytes>& limit) {
         "memory.{}: {} must be a positive size such as 40GiB; without the key "
         "there is no limit",
         key, exact_text(*limit));
+}
+
+Status check_precision(const MemorySpec& memory) {
+    const bool rounds = memory.keep_precision != KeptPrecision::compute;
+    if (!rounds || memory.offload != Switch::off) return {};
+    return invalid_argument(
+        "memory.keep_precision: {} is for what is kept on the host, and memory.offload is off; set "
+        "that to on or auto, or this to compute",
+        to_string(memory.keep_precision));
 }
 
 Status check_windows(const MemorySpec& memory) {
@@ -50,18 +63,25 @@ std::string to_string(const MemoryPolicy& policy) {
     const auto limit = [](std::string_view of, Bytes most) {
         return most.value > 0 ? format(", {} at most {}", of, exact_text(most)) : "";
     };
-    return format("tile {}, chunk {}, keeps {}, alpha {}, kept on the {}, {}, prefetch {}{}{}{}",
-                  policy.tile_tokens, policy.chunk_tokens, to_string(policy.keep), policy.alpha,
-                  to_string(policy.kept),
-                  policy.working == WorkingSet::windows ? "in windows" : "layers whole",
-                  policy.prefetch, policy.reuse == ArenaReuse::off ? ", buffers separate" : "",
-                  limit("device", policy.device), limit("host", policy.host));
+    const auto fewer =
+        policy.keep_every > 1 ? format(" of every {} layers", policy.keep_every) : std::string();
+    const auto rounded = policy.keep_precision != KeptPrecision::compute
+                             ? format(" in {}", to_string(policy.keep_precision))
+                             : std::string();
+    return format(
+        "tile {}, chunk {}, keeps {}{}, alpha {}, kept on the {}{}, {}, prefetch {}{}{}{}",
+        policy.tile_tokens, policy.chunk_tokens, to_string(policy.keep), fewer, policy.alpha,
+        to_string(policy.kept), rounded,
+        policy.working == WorkingSet::windows ? "in windows" : "layers whole", policy.prefetch,
+        policy.reuse == ArenaReuse::off ? ", buffers separate" : "", limit("device", policy.device),
+        limit("host", policy.host));
 }
 
 Status check_memory(const MemorySpec& memory) {
     RM_RETURN_IF_ERROR(check_sizes(memory));
     RM_RETURN_IF_ERROR(check_limit("device", memory.device));
     RM_RETURN_IF_ERROR(check_limit("host", memory.host));
+    RM_RETURN_IF_ERROR(check_precision(memory));
     return check_windows(memory);
 }
 
@@ -74,6 +94,8 @@ MemoryPolicy resolve_memory(const MemorySpec& spec) {
             .keep = spec.keep.value_or(Keep::input_and_attention),
             .alpha = spec.alpha.value_or(1),
             .kept = offload ? KeptPlace::host : KeptPlace::device,
+            .keep_every = spec.keep_every,
+            .keep_precision = spec.keep_precision,
             .working = windows ? WorkingSet::windows : WorkingSet::whole,
             .prefetch = spec.prefetch,
             .reuse = spec.arena,

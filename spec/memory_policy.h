@@ -36,6 +36,16 @@ constexpr auto vocabulary_of(WorkingSet) {
                                   {{WorkingSet::whole, "whole"}, {WorkingSet::windows, "windows"}});
 }
 
+// The type in which kept inputs of layers lie on the host. fp8: e4m3, each token with its own
+// factor, the power of two that just keeps it in range. Only the backward pass reads what was
+// rounded.
+enum class KeptPrecision { compute, bf16, fp8 };
+constexpr auto vocabulary_of(KeptPrecision) {
+    return vocabulary<KeptPrecision>("keep_precision", {{KeptPrecision::compute, "compute"},
+                                                        {KeptPrecision::bf16, "bf16"},
+                                                        {KeptPrecision::fp8, "fp8"}});
+}
+
 // Whether buffers of a step with disjoint lifetimes may share bytes.
 enum class ArenaReuse { off, on };
 constexpr auto vocabulary_of(ArenaReuse) {
@@ -43,7 +53,8 @@ constexpr auto vocabulary_of(ArenaReuse) {
                                   {{ArenaReuse::on, "reuse"}, {ArenaReuse::off, "separate"}});
 }
 
-// How a step uses memory: nothing here changes a result, except tile_tokens within tolerance.
+// How a step uses memory: nothing here changes a result, except tile_tokens within tolerance, and
+// keep_precision, which rounds what the backward pass reads.
 struct MemoryPolicy {
     std::int64_t tile_tokens = 512;
     std::int64_t chunk_tokens = 4096;  // a multiple of tile_tokens
@@ -52,6 +63,9 @@ struct MemoryPolicy {
     // arXiv:2407.12117).
     double alpha = 1;
     KeptPlace kept = KeptPlace::device;
+    // Keeps the inputs of layers 0, k, 2k, ... only; a backward pass runs the others again.
+    int keep_every = 1;
+    KeptPrecision keep_precision = KeptPrecision::compute;  // of inputs on the host
     WorkingSet working = WorkingSet::whole;
     int prefetch = 1;  // chunks fetched before they are needed
     ArenaReuse reuse = ArenaReuse::on;
@@ -60,7 +74,7 @@ struct MemoryPolicy {
     bool operator==(const MemoryPolicy&) const = default;
 };
 // tile 512, chunk 4096, keeps input+attention, alpha 0.3, kept on the host, in windows, prefetch 1;
-// separate buffers and limits are added if set.
+// every how many layers, a precision, separate buffers and limits are added if set.
 std::string to_string(const MemoryPolicy& policy);
 
 // An on/off choice that the planner makes unless the job does.
@@ -80,6 +94,7 @@ constexpr auto vocabulary_of(const std::optional<Keep>&) {
 
 constexpr std::int64_t kTileUnit = 64;  // tokens; tiles are multiples of it
 constexpr int kMostPrefetch = 4;
+constexpr int kMostKeepEvery = 64;
 
 struct MemorySpec {
     std::int64_t tile = 512;             // tokens; arithmetic
@@ -88,7 +103,9 @@ struct MemorySpec {
     std::optional<double> alpha;         // 0 to 1; nullopt: chosen by the plan
     Switch offload = Switch::automatic;  // on: KeptPlace::host
     Switch windows = Switch::automatic;  // on: WorkingSet::windows
-    int prefetch = 1;                    // 0 to kMostPrefetch
+    int keep_every = 1;                  // layers, 1 to kMostKeepEvery
+    KeptPrecision keep_precision = KeptPrecision::compute;
+    int prefetch = 1;  // 0 to kMostPrefetch
     ArenaReuse arena = ArenaReuse::on;
     std::optional<Bytes> device;  // limit on all device memory of a rank; nullopt: none
     std::optional<Bytes> host;    // limit on its host memory; nullopt: none

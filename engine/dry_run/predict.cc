@@ -1,6 +1,7 @@
 #include "engine/dry_run/predict.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "engine/comm/communicator.h"
 #include "engine/dry_run/layer_repetition.h"
@@ -10,8 +11,18 @@
 namespace rm {
 namespace {
 
-constexpr std::int64_t kFewLayers = 4;  // below, a layer may be both near the first and the last
-constexpr std::int64_t kPeriod = 2;     // layers: buffers of weights alternate
+// How layers repeat. With less than `few` layers, one, or a group that keeps one input, may be both
+// near the first and near the last.
+struct LayerPeriod {
+    std::int64_t few = 4;
+    std::int64_t layers = 2;  // buffers of weights alternate
+};
+LayerPeriod period_of(const MemoryPolicy& memory) {
+    const std::int64_t group = memory.keep_every;
+    if (group == 1) return {};
+    const std::int64_t layers = std::lcm(group, std::int64_t{2});
+    return {.few = std::max(3 * group, 2 * layers), .layers = layers};
+}
 
 // Counts its own calls as time, so that a search ends at the same place on every machine.
 class AskedClock final : public Clock {
@@ -104,14 +115,16 @@ Result<Prediction> predict_one(const RankSpec& spec, const StageShape& shape,
 Result<Prediction> predict_repeated(const RankSpec& spec, const StageShape& shape,
                                     const DryRunOptions& options) {
     const std::int64_t layers = spec.model.num_layers;
-    const std::int64_t few_layers = kFewLayers + (layers - kFewLayers) % kPeriod;
-    if (layers <= few_layers + kPeriod) return predict_one(spec, shape, options);
+    const LayerPeriod repeats = period_of(shape.memory);
+    if (layers < repeats.few) return predict_one(spec, shape, options);
+    const std::int64_t few_layers = repeats.few + (layers - repeats.few) % repeats.layers;
+    if (layers <= few_layers + repeats.layers) return predict_one(spec, shape, options);
     RankSpec part = spec;
     part.model.num_layers = few_layers;
     RM_TRY(const RankOutline few, outline_rank(part, shape, options));
-    part.model.num_layers = few_layers + kPeriod;
+    part.model.num_layers = few_layers + repeats.layers;
     RM_TRY(const RankOutline more, outline_rank(part, shape, options));
-    const std::int64_t periods = (layers - few_layers) / kPeriod;
+    const std::int64_t periods = (layers - few_layers) / repeats.layers;
 
     Prediction prediction;
     const ArenaReuse reuse = shape.memory.reuse;

@@ -14,6 +14,8 @@ bool copies_out(const MemoryPolicy& policy);
 // Activations of a layer that live from its forward to its backward pass: its input and, depending
 // on the policy, attention's output and some tiles of the rest. All others are recomputed by tile.
 struct LayerKept {
+    // Keeps the input alone.
+    explicit LayerKept(TokenStore input) : x(std::move(input)) {}
     // Makes the stores that the forward pass copies into; that pass moves the other stores here.
     LayerKept(StepMemory& memory, const RankLayout& layout, const RankShapes& shapes, int layer);
 

@@ -147,7 +147,7 @@ void block_forward(const BlockContext& c, const LayerWeights& w, int layer, Toke
     const MemoryPolicy& policy = c.layout.memory;
     QueryKeyValue attended = c.attention.make_inputs(layer);
     block::project(c, w, x, attended, kept == nullptr ? nullptr : &kept->tiles, RowAccess::write);
-    Attention::Output done = c.attention.forward(c.runs, layer, attended, LayerPass::forward);
+    Attention::Output done = c.attention.forward(c.runs, layer, attended, c.pass);
     c.listener.on_attention_sent();
     if (kept != nullptr && keeps_attended(policy)) kept->attended = std::move(attended);
     attended = {};

@@ -38,6 +38,7 @@ struct BlockContext {
     Attention& attention;
     const Ops& ops;
     const BlockListener& listener;
+    LayerPass pass;  // for which the time counts
 
     // For the next loop over tiles.
     Windows windows() const {
@@ -55,7 +56,7 @@ void block_forward(const BlockContext& context, const LayerWeights& weights, int
                    TokenStore& x, TokenStore& x_next, LayerKept* kept);
 
 // d_x (Ts, C) compute: in, the gradient of x_next; out, that of x. Adds to the weight gradients.
-// Consumes `kept`.
+// Consumes `kept`, and computes again whatever is not there.
 void block_backward(const BlockContext& context, const LayerWeights& weights, int layer,
                     LayerKept kept, TokenStore& d_x);
 

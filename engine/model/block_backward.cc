@@ -161,8 +161,8 @@ void block_backward(const BlockContext& c, const LayerWeights& w, int layer, Lay
         project(c, w, kept.x, attended, &kept.tiles, RowAccess::read);
     }
     TokenStore attended_out;
-    if (c.layout.memory.keep == Keep::input) {
-        Attention::Output again = c.attention.forward(c.runs, layer, attended, LayerPass::backward);
+    if (kept.lse.empty()) {
+        Attention::Output again = c.attention.forward(c.runs, layer, attended, c.pass);
         (c.exchanges_heads() ? attended_out : kept.out) = std::move(again.out);
         kept.lse = std::move(again.lse);
     }

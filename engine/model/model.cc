@@ -1,6 +1,7 @@
 #include "engine/model/model.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace rm {
@@ -96,9 +97,24 @@ struct Model::MicroPass {
         model.memory_.end_pass();
         model.passes_.end();
     }
-    BlockContext context(const BlockListener& listener) {
-        return {model.config_, model.layout_,    runs,       rotary,  model.memory_, model.lanes_,
-                model.tiles_,  model.attention_, model.ops_, listener};
+    BlockContext context(const BlockListener& listener, LayerPass of) {
+        return {model.config_,
+                model.layout_,
+                runs,
+                rotary,
+                model.memory_,
+                model.lanes_,
+                model.tiles_,
+                model.attention_,
+                model.ops_,
+                listener,
+                of};
+    }
+    // Keeps the layer's input; `all` may be there, with what else it keeps.
+    void keep(TokenStore input, std::optional<LayerKept> all) {
+        if (!all) return kept.emplace_back(std::move(input)), void();
+        all->x = std::move(input);
+        kept.push_back(std::move(*all));
     }
     // The residual stream into a layer, or out of the last one.
     TokenStore residual(int layer) const {
@@ -122,6 +138,7 @@ Model::Model(const RankStreams& streams, const ModelConfig& config, Weights& wei
       weights_(weights),
       layout_(layout),
       shapes_(config, layout),
+      groups_(static_cast<int>(config.num_layers), layout.memory.keep_every),
       rope_(rope_frequencies(rope, config.head_dim, layout.context)),
       passes_(passes),
       memory_(streams, passes.device(), passes.host(), layout.memory),
@@ -226,27 +243,28 @@ void Model::queue_forward(MicroPass& pass) {
         const LayerWeights& weights = weights_.acquire(ops_, layer, LayerPass::forward);
         const BlockListener sender{{}, [&] { weights_.send_prefetched(next); }};
         TokenStore x_next = pass.residual(layer + 1);
-        LayerKept* kept =
-            pass.keeps ? &pass.kept.emplace_back(memory_, layout_, shapes_, layer) : nullptr;
-        block_forward(pass.context(sender), weights, layer, pass.x, x_next, kept);
+        std::optional<LayerKept> kept;
+        if (pass.keeps && groups_.keeps_all(layer)) kept.emplace(memory_, layout_, shapes_, layer);
+        block_forward(pass.context(sender, LayerPass::forward), weights, layer, pass.x, x_next,
+                      kept ? &*kept : nullptr);
         weights_.release(layer, LayerPass::forward);
         show_residual(layer + 1, x_next);
-        if (kept != nullptr) kept->x = std::move(pass.x);
+        if (pass.keeps && groups_.keeps_input(layer)) pass.keep(std::move(pass.x), std::move(kept));
         pass.x = std::move(x_next);
     }
     timers_.forward.end(ops_.stream());
 }
 
 // Queues the most urgent first: the first hop of this layer's ring, then the weights of the next
-// layer, the other hops, and last the previous layer's gradients, for which no pass waits.
+// layer, the other hops, and last the gradients of the layer before, for which no pass waits.
 void Model::queue_backward(MicroPass& pass, TokenStore& d_x, Accumulate accumulate) {
     const int after = accumulate == Accumulate::more ? table().embedding_unit : kNoUnit;
-    const auto num_layers = static_cast<int>(config_.num_layers);
-    for (int layer = num_layers; layer-- > 0;) {
-        const bool first = layer + 1 == num_layers;
-        const int next = layer > 0 ? table().layer_unit(layer - 1) : after;
+    const std::vector<LayerVisit> visits = groups_.backward();
+    std::optional<int> formed;  // the layer whose gradients have yet to be sent
+    for (std::size_t i = 0; i < visits.size(); ++i) {
+        const auto [layer, work] = visits[i];
+        const int next = i + 1 < visits.size() ? table().layer_unit(visits[i + 1].layer) : after;
         weights_.prefetch(ops_, next);
-        const LayerWeights& weights = weights_.acquire(ops_, layer, LayerPass::backward);
         const auto send_weights = [&] { weights_.send_prefetched(next); };
         const BlockListener sender{[&] {
                                        // The tiles of a tensor group would wait for them.
@@ -254,15 +272,41 @@ void Model::queue_backward(MicroPass& pass, TokenStore& d_x, Accumulate accumula
                                    },
                                    [&] {
                                        send_weights();
-                                       if (!first) weights_.send_gradients(layer + 1);
+                                       if (formed) weights_.send_gradients(*formed);
+                                       formed.reset();
                                    }};
-        LayerKept kept = std::move(pass.kept.back());
-        pass.kept.pop_back();
-        block_backward(pass.context(sender), weights, layer, std::move(kept), d_x);
-        weights_.release(layer, LayerPass::backward);
+        if (work == LayerPass::again) {
+            queue_again(pass, layer, sender);
+        } else {
+            queue_block_backward(pass, layer, sender, d_x);
+            formed = layer;
+        }
     }
     weights_.send_gradients(0);
     queue_embedding_grad(pass, d_x);
+}
+
+// Runs the layer whose input was kept last, which then keeps all, and keeps the next one's input.
+void Model::queue_again(MicroPass& pass, int layer, const BlockListener& listener) {
+    const LayerWeights& weights = weights_.acquire(ops_, layer, LayerPass::again);
+    TokenStore x = std::move(pass.kept.back().x);
+    pass.kept.pop_back();
+    TokenStore x_next = pass.residual(layer + 1);
+    LayerKept kept(memory_, layout_, shapes_, layer);
+    block_forward(pass.context(listener, LayerPass::again), weights, layer, x, x_next, &kept);
+    weights_.release(layer, LayerPass::again);
+    pass.keep(std::move(x), std::move(kept));
+    pass.keep(std::move(x_next), std::nullopt);
+}
+
+void Model::queue_block_backward(MicroPass& pass, int layer, const BlockListener& listener,
+                                 TokenStore& d_x) {
+    const LayerWeights& weights = weights_.acquire(ops_, layer, LayerPass::backward);
+    LayerKept kept = std::move(pass.kept.back());
+    pass.kept.pop_back();
+    block_backward(pass.context(listener, LayerPass::backward), weights, layer, std::move(kept),
+                   d_x);
+    weights_.release(layer, LayerPass::backward);
 }
 
 void Model::queue_hidden(const SequenceRuns& runs, const TensorView& hidden) {

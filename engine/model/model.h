@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/model/block.h"
+#include "engine/model/kept/layer_order.h"
 #include "engine/model/rope.h"
 #include "engine/model/vocabulary/head.h"
 
@@ -68,11 +69,15 @@ private:
     void queue_forward(MicroPass& pass);
     void show_residual(int layer, const TokenStore& x) const;
     void queue_backward(MicroPass& pass, TokenStore& d_x, Accumulate accumulate);
+    void queue_again(MicroPass& pass, int layer, const BlockListener& listener);
+    void queue_block_backward(MicroPass& pass, int layer, const BlockListener& listener,
+                              TokenStore& d_x);
 
     const ModelConfig config_;
     Weights& weights_;
     const RankLayout& layout_;
     const RankShapes shapes_;
+    const LayerGroups groups_;
     const RopeFrequencies rope_;
     PassMemory& passes_;
     StepMemory memory_;

@@ -92,8 +92,8 @@ private:
     StreamTimer exposed_;
 };
 
-// A pass over the layers.
-enum class LayerPass { forward, backward };
+// A pass over a layer. `again`: its forward pass once more, within the backward pass.
+enum class LayerPass { forward, again, backward };
 
 struct LayerPassTimers {
     StreamTimer forward;

@@ -130,7 +130,8 @@ Status check_limits(const RankMemory& held, const RankMemory& step, const RankSp
         return make_error(
             ErrorCode::resource_exhausted,
             "memory.host: a rank takes {} of the host, {} of it for a step; the limit is {}; a "
-            "smaller memory.alpha or memory.keep: input needs less",
+            "smaller memory.alpha, memory.keep: input, a larger memory.keep_every or "
+            "memory.keep_precision: fp8 needs less",
             all.host, step.host, policy.host);
     }
     return check_share(all, step, spec, device_is_host);

@@ -246,7 +246,8 @@ TEST(Convert, WordsThatAnOlderSenderDoesNotHaveAreTheirDefaults) {
     old.mutable_optimizer()->clear_place();
     old.mutable_optimizer()->clear_moments();
     old.mutable_optimizer()->clear_max_skipped();
-    for (const char* key : {"keep", "offload", "windows", "prefetch", "arena"}) {
+    for (const char* key :
+         {"keep", "offload", "windows", "prefetch", "arena", "keep_every", "keep_precision"}) {
         pb::MemorySpec& memory = *old.mutable_memory();
         memory.GetReflection()->ClearField(&memory, memory.GetDescriptor()->FindFieldByName(key));
     }

@@ -17,8 +17,8 @@ stages:
     batch: 0.25M
     tokens: 2.5M
 parallel: {data: 2, ring: 4, inner_ring: 2, ulysses: 2, tensor: 2, zero: 3}
-memory: {tile: 128, chunk: 1K, keep: input, alpha: 0.3, offload: on, windows: off, prefetch: 2,
-         arena: separate, device: 40GiB, host: 1.5TiB}
+memory: {tile: 128, chunk: 1K, keep: input, alpha: 0.3, offload: on, windows: off, keep_every: 4,
+         keep_precision: fp8, prefetch: 2, arena: separate, device: 40GiB, host: 1.5TiB}
 precision: bf16
 optimizer: {beta1: 0.8, beta2: 0.9, eps: 1e-9, weight_decay: 0, clip_norm: 0.5,
             place: device, moments: bf16, max_skipped: 3}
@@ -90,6 +90,8 @@ TEST(JobFile, ReadsEveryKey) {
                                     .alpha = 0.3,
                                     .offload = Switch::on,
                                     .windows = Switch::off,
+                                    .keep_every = 4,
+                                    .keep_precision = KeptPrecision::fp8,
                                     .prefetch = 2,
                                     .arena = ArenaReuse::off,
                                     .device = Bytes{std::int64_t{40} << 30},
@@ -236,12 +238,16 @@ TEST(JobFile, SaysWhatIsWrongWithMemoryAtItsPlace) {
     EXPECT_EQ(
         error_of(with("memory: {window: on}")),
         "job.yaml:5:10: memory.window: unknown key; did you mean 'windows'? (known here: tile, "
-        "chunk, keep, alpha, offload, windows, prefetch, arena, device, host)");
+        "chunk, keep, alpha, offload, windows, keep_every, keep_precision, prefetch, arena, "
+        "device, "
+        "host)");
 }
 
 TEST(JobFile, HoldsMemoryToItsRangesAndToTheMesh) {
     EXPECT_EQ(error_of(with("memory: {alpha: 1.2}")),
               "job.yaml:5:17: memory.alpha: 1.2 must be between 0 and 1, or auto");
+    EXPECT_EQ(error_of(with("memory: {keep_every: 0}")),
+              "job.yaml:5:22: memory.keep_every: 0 layers; must be 1 to 64");
     EXPECT_EQ(error_of(with("memory: {prefetch: 9}")),
               "job.yaml:5:20: memory.prefetch: 9 chunks; must be 0 to 4");
     EXPECT_EQ(error_of(with("memory: {tile: 64, host: 0GiB}")),

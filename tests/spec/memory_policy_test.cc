@@ -21,6 +21,11 @@ TEST(MemorySpec, ErrorsNameKeyValueAndWhatWouldBeRight) {
     EXPECT_THAT(error_of({.alpha = std::nan("")}), HasSubstr("memory.alpha: nan"));
     EXPECT_EQ(error_of({.prefetch = 5}), "memory.prefetch: 5 chunks; must be 0 to 4");
     EXPECT_EQ(error_of({.prefetch = -1}), "memory.prefetch: -1 chunks; must be 0 to 4");
+    EXPECT_EQ(error_of({.keep_every = 0}), "memory.keep_every: 0 layers; must be 1 to 64");
+    EXPECT_EQ(error_of({.keep_every = 65}), "memory.keep_every: 65 layers; must be 1 to 64");
+    EXPECT_EQ(error_of({.offload = Switch::off, .keep_precision = KeptPrecision::fp8}),
+              "memory.keep_precision: fp8 is for what is kept on the host, and memory.offload is "
+              "off; set that to on or auto, or this to compute");
     EXPECT_EQ(error_of({.device = Bytes{0}}),
               "memory.device: 0B must be a positive size such as 40GiB; without the key there is "
               "no limit");
@@ -35,6 +40,8 @@ TEST(MemorySpec, TheEndsOfEachRangeAreInIt) {
         EXPECT_EQ(error_of({.alpha = alpha}), "");
     for (const int prefetch : {0, kMostPrefetch})
         EXPECT_EQ(error_of({.prefetch = prefetch}), "");
+    for (const int layers : {1, kMostKeepEvery})
+        EXPECT_EQ(error_of({.keep_every = layers}), "");
     EXPECT_EQ(error_of({.device = Bytes{1}, .host = Bytes{1}}), "");
 }
 
@@ -51,6 +58,8 @@ TEST(ResolveMemory, WhatIsGivenIsTaken) {
                           .alpha = 0,
                           .offload = Switch::on,
                           .windows = Switch::on,
+                          .keep_every = 3,
+                          .keep_precision = KeptPrecision::bf16,
                           .prefetch = 0,
                           .arena = ArenaReuse::off,
                           .device = Bytes{7},
@@ -60,6 +69,8 @@ TEST(ResolveMemory, WhatIsGivenIsTaken) {
                               .keep = Keep::input,
                               .alpha = 0,
                               .kept = KeptPlace::host,
+                              .keep_every = 3,
+                              .keep_precision = KeptPrecision::bf16,
                               .working = WorkingSet::windows,
                               .prefetch = 0,
                               .reuse = ArenaReuse::off,
@@ -82,6 +93,8 @@ TEST(MemoryWords, ComeBackAndUnknownOnesNameThem) {
     EXPECT_EQ(parse_word<std::optional<Keep>>("auto").value(), std::nullopt);
     for (const KeptPlace p : {KeptPlace::device, KeptPlace::host})
         EXPECT_EQ(parse_word<KeptPlace>(to_string(p)).value(), p);
+    for (const KeptPrecision p : {KeptPrecision::compute, KeptPrecision::bf16, KeptPrecision::fp8})
+        EXPECT_EQ(parse_word<KeptPrecision>(to_string(p)).value(), p);
     for (const WorkingSet w : {WorkingSet::whole, WorkingSet::windows})
         EXPECT_EQ(parse_word<WorkingSet>(to_string(w)).value(), w);
     for (const ArenaReuse r : {ArenaReuse::off, ArenaReuse::on})
@@ -111,6 +124,10 @@ TEST(MemoryPolicy, SaysWhatItIs) {
                                      .host = Bytes{1000}}),
               "tile 512, chunk 4096, keeps input, alpha 0.3, kept on the host, in windows, "
               "prefetch 1, buffers separate, device at most 40GiB, host at most 1000B");
+    EXPECT_EQ(to_string(MemoryPolicy{
+                  .kept = KeptPlace::host, .keep_every = 4, .keep_precision = KeptPrecision::fp8}),
+              "tile 512, chunk 4096, keeps input+attention of every 4 layers, alpha 1, kept on the "
+              "host in fp8, layers whole, prefetch 1");
 }
 
 }  // namespace

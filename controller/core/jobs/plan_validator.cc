@@ -57,6 +57,10 @@ Status check_choices_of(const MemorySpec& asked, const MemoryPolicy& memory) {
         RM_RETURN_IF_ERROR(
             check_same("the working set is", to_string(memory.working), to_string(wanted.working)));
     }
+    RM_RETURN_IF_ERROR(check_same("inputs are kept every", memory.keep_every, wanted.keep_every));
+    RM_RETURN_IF_ERROR(check_same("the precision of what is kept is",
+                                  to_string(memory.keep_precision),
+                                  to_string(wanted.keep_precision)));
     RM_RETURN_IF_ERROR(check_same("the prefetch is", memory.prefetch, wanted.prefetch));
     RM_RETURN_IF_ERROR(
         check_same("the arena is", to_string(memory.reuse), to_string(wanted.reuse)));
@@ -74,6 +78,7 @@ Status check_plan_of(const Plan& plan) {
                          .alpha = memory.alpha,
                          .offload = host ? Switch::on : Switch::off,
                          .windows = windows ? Switch::on : Switch::off,
+                         .keep_every = memory.keep_every,
                          .prefetch = memory.prefetch});
 }
 

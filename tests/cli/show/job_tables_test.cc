@@ -276,6 +276,8 @@ TEST(DescribeJob, SaysWhichMemoryWasAskedForAndWhatBecameOfIt) {
                    .keep = Keep::input,
                    .alpha = 0.3,
                    .windows = Switch::on,
+                   .keep_every = 2,
+                   .keep_precision = KeptPrecision::fp8,
                    .prefetch = 2,
                    .arena = ArenaReuse::off,
                    .device = Bytes{std::int64_t{40} << 30},
@@ -284,10 +286,13 @@ TEST(DescribeJob, SaysWhichMemoryWasAskedForAndWhatBecameOfIt) {
     *job.mutable_attempts(job.attempts_size() - 1)->mutable_memory() =
         to_proto(resolve_memory(spec.memory));
     for (const char* part :
-         {"memory      tile 512, chunk 1024, keep input, alpha 0.3, windows on, prefetch 2, arena "
-          "separate, device at most 40GiB, host at most 200GiB, the rest auto\n",
-          "memory of attempt 3\n  tile 512, chunk 1024, keeps input, alpha 0.3, kept on the host, "
-          "in windows, prefetch 2, buffers separate, device at most 40GiB, host at most "
+         {"memory      tile 512, chunk 1024, keep input, alpha 0.3, windows on, keep every 2 "
+          "layers, keep precision fp8, prefetch 2, arena separate, device at most 40GiB, host at "
+          "most 200GiB, the rest auto\n",
+          "memory of attempt 3\n  tile 512, chunk 1024, keeps input of every 2 layers, alpha 0.3, "
+          "kept on "
+          "the host in fp8, in windows, prefetch 2, buffers separate, device at most 40GiB, host "
+          "at most "
           "200GiB\n"}) {
         EXPECT_NE(described(job).find(part), std::string::npos) << part << described(job);
     }

@@ -61,6 +61,12 @@ TEST(PlanValidator, RejectsMemoryThatTheJobDoesNotAskFor) {
     memory.prefetch = 2;
     EXPECT_EQ(world.error(), "the prefetch is 2, the job asks for 1");
     memory.prefetch = 1;
+    memory.keep_every = 2;
+    EXPECT_EQ(world.error(), "inputs are kept every 2, the job asks for 1");
+    memory.keep_every = 1;
+    memory.keep_precision = KeptPrecision::fp8;
+    EXPECT_EQ(world.error(), "the precision of what is kept is fp8, the job asks for compute");
+    memory.keep_precision = KeptPrecision::compute;
     memory.device = Bytes{std::int64_t{1} << 30};
     EXPECT_EQ(world.error(), "the device's limit is 1.0 GiB, the job asks for 0 B");
     memory.device = {};

@@ -62,6 +62,8 @@ JobSpec rich_spec() {
                    .alpha = 1.0 / 3,
                    .offload = Switch::on,
                    .windows = Switch::off,
+                   .keep_every = 2,
+                   .keep_precision = KeptPrecision::fp8,
                    .prefetch = 3,
                    .arena = ArenaReuse::off,
                    .device = Bytes{std::int64_t{40} << 30},
@@ -213,6 +215,8 @@ const std::map<const char*, std::vector<const char*>> kNewColumns = {
       "memory_alpha",
       "memory_offload",
       "memory_windows",
+      "memory_keep_every",
+      "memory_keep_precision",
       "memory_prefetch",
       "memory_arena",
       "memory_device",
@@ -229,8 +233,8 @@ const std::map<const char*, std::vector<const char*>> kNewColumns = {
       "checkpoint_every",
       "optimizer_max_skipped"}},
     {"attempts",
-     {"zero", "keep", "alpha", "kept", "working", "prefetch", "arena", "device_limit", "host_limit",
-      "failure_class", "may_publish"}}};
+     {"zero", "keep", "alpha", "kept", "keep_every", "keep_precision", "working", "prefetch",
+      "arena", "device_limit", "host_limit", "failure_class", "may_publish"}}};
 
 TEST(Migration, GivesOlderJobsTheDefaultsOfNewColumns) {
     Kept world;

@@ -23,6 +23,8 @@ struct Layout {
     bool tied = false;
     std::int64_t context = 512;
     std::int64_t block = 0;  // elements of embedding and head that travel together
+    int keep_every = 1;
+    int layers = 3;
 };
 
 test::RigConfig config_of(const Layout& l, DType type) {
@@ -30,7 +32,7 @@ test::RigConfig config_of(const Layout& l, DType type) {
     config.backend = test::cpu_backend(1, type);
     config.mesh = Mesh::make(l.data, l.ring, l.ulysses, l.tensor).value();
     config.model = test::small_model();
-    config.model.num_layers = 3;
+    config.model.num_layers = l.layers;
     config.model.num_query_heads = 4;
     config.model.num_kv_heads = l.kv_heads;
     config.model.tied_head = l.tied;
@@ -39,6 +41,7 @@ test::RigConfig config_of(const Layout& l, DType type) {
     config.sequences = l.data * l.micro_batches;
     config.tile = 64;
     config.vocabulary_block = l.block;
+    config.memory.keep_every = l.keep_every;
     return config;
 }
 
@@ -60,7 +63,8 @@ public:
           shapes_(config.model, make_rank_layout(config.context, mesh_, rank,
                                                  {.tile_tokens = 64, .chunk_tokens = 64})
                                     .value()),
-          L_(config.model.num_layers) {}
+          L_(config.model.num_layers),
+          k_(layout.keep_every) {}
 
     Bytes per_step() const {
         Bytes bytes;
@@ -89,13 +93,17 @@ private:
         return n / G * (G - 1);
     }
 
+    // Groups of layers that the backward pass runs again.
+    std::int64_t repeated_groups() const { return (L_ + k_ - 1) / k_ - 1; }
+    std::int64_t repeated_layers() const { return k_ == 1 ? 0 : repeated_groups() * k_; }
+
     void ulysses(Bytes& bytes) const {
         const std::int64_t token = shapes_.D * shapes_.attended_q;
         const std::int64_t kv_token = shapes_.D * shapes_.attended_kv;
         const std::int64_t forward = (2 * token + 2 * kv_token) * c_;
         const std::int64_t backward = 2 * token * c_ + shapes_.attended_q * a_ + 2 * kv_token * a_;
-        bytes["ulysses all_to_all"] =
-            l_.micro_batches * L_ * (l_.ulysses - 1) * shapes_.T * (forward + backward);
+        bytes["ulysses all_to_all"] = l_.micro_batches * (l_.ulysses - 1) * shapes_.T *
+                                      (L_ * (forward + backward) + repeated_layers() * forward);
     }
 
     void tensor(Bytes& bytes) const {
@@ -104,8 +112,10 @@ private:
         const std::int64_t V = table_.vocabulary_blocks;
         const std::int64_t normed = V == 1 ? 1 : 2 * V, looked_up = l_.zero == 3 ? V : 1;
         bytes["tensor all_gather"] =
-            l_.micro_batches * ((L_ * 6 + V + normed) * x + V * (P - 1) * shapes_.T * 24);
-        bytes["tensor all_to_all"] = l_.micro_batches * (L_ * 4 + V + looked_up) * x;
+            l_.micro_batches *
+            ((L_ * 6 + 2 * repeated_layers() + V + normed) * x + V * (P - 1) * shapes_.T * 24);
+        const std::int64_t again = k_ == 1 ? 0 : repeated_groups() * (2 * k_ - 1);
+        bytes["tensor all_to_all"] = l_.micro_batches * (L_ * 4 + again + V + looked_up) * x;
         for (const Parameter& p : table_.all) {
             if (p.unit == ParameterTable::kNoUnit || p.cut != Cut::none || P == 1) continue;
             RM_CHECK(l_.zero == 0, "the parts of replicated heads are not counted here");
@@ -137,12 +147,13 @@ private:
     void gathers(Bytes& bytes) const {
         const std::int64_t M = l_.micro_batches;
         const int V = table_.vocabulary_blocks;
-        const std::int64_t layers = V == 1 ? 2 * M * L_ - 2 * M + 1 : 2 * M * L_;
-        const int again = V == 1 ? 0 : V - 2;  // blocks of the head
+        const std::int64_t again = k_ == 1 ? 0 : M * repeated_groups() * (k_ - 2);
+        const std::int64_t layers = (V == 1 ? 2 * M * L_ - 2 * M + 1 : 2 * M * L_) + again;
+        const int heads = V == 1 ? 0 : V - 2;  // blocks of the head, again
         bytes["gradient all_gather"] +=
             c_ * (layers * z_of_units(table_.layer_unit(0), 1) +
                   M * z_of_units(table_.embedding_unit, V) + M * z_of_units(table_.head_unit, V) +
-                  M * z_of_units(table_.head_unit, again));
+                  M * z_of_units(table_.head_unit, heads));
     }
 
     // Adds the loss, the wish to stop, the executed operations and the gradient's norm.
@@ -159,6 +170,7 @@ private:
     const ParameterTable table_;
     const RankShapes shapes_;
     const std::int64_t L_;
+    const std::int64_t k_;
 };
 
 Bytes without_ring(Bytes bytes) {
@@ -209,13 +221,19 @@ INSTANTIATE_TEST_SUITE_P(
             Layout{.ring = 2, .zero = 3, .micro_batches = 2, .tied = true, .block = 512},
             Layout{.data = 2, .tensor = 2, .zero = 2, .block = 512},
             Layout{
-                .data = 2, .ulysses = 2, .tensor = 2, .zero = 3, .micro_batches = 2, .block = 512}),
+                .data = 2, .ulysses = 2, .tensor = 2, .zero = 3, .micro_batches = 2, .block = 512},
+            // Inputs of every k-th layer.
+            Layout{.data = 2, .zero = 3, .micro_batches = 2, .keep_every = 2, .layers = 5},
+            Layout{.ulysses = 2, .tensor = 2, .keep_every = 3, .layers = 7},
+            Layout{.data = 2, .zero = 3, .block = 512, .keep_every = 3, .layers = 8}),
         testing::Values(DType::f32, DType::bf16)),
     [](const auto& info) {
         const Layout& l = std::get<0>(info.param);
-        return format("D{}R{}U{}T{}Zero{}Hk{}M{}{}{}{}", l.data, l.ring, l.ulysses, l.tensor,
+        return format("D{}R{}U{}T{}Zero{}Hk{}M{}{}{}{}{}", l.data, l.ring, l.ulysses, l.tensor,
                       l.zero, l.kv_heads, l.micro_batches, l.tied ? "Tied" : "",
-                      l.block > 0 ? "Blocks" : "", to_string(std::get<1>(info.param)));
+                      l.block > 0 ? "Blocks" : "",
+                      l.keep_every > 1 ? format("Every{}", l.keep_every) : "",
+                      to_string(std::get<1>(info.param)));
     });
 
 }  // namespace

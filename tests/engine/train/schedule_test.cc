@@ -220,6 +220,16 @@ std::vector<ScheduleCase> cases() {
     list.back().kv_heads = 1;
     add("data_replicated_heads", mesh(2, 1, 1, 4), 2, device);
     list.back().kv_heads = 1;
+    // The inputs of every second or third layer only.
+    const auto every = [](MemoryPolicy p, int layers) {
+        p.keep_every = layers;
+        return p;
+    };
+    add("one_device_every2", mesh(1, 1, 1, 1), 0, every(device, 2));
+    add("one_windows_every3", mesh(1, 1, 1, 1), 0, every(windows, 3));
+    add("data_zero3_every2", mesh(2, 1, 1, 1), 3, every(device, 2));
+    add("tensor_ring_host_every2", mesh(1, 2, 1, 2), 3, every(host, 2));
+    add("host_state_zero3_every3", mesh(2, 2, 1, 1), 3, every(host, 3), true);
     // Several blocks of embedding and head.
     const std::size_t whole_vocabulary = list.size();
     add("data_zero2_blocks", mesh(2, 1, 1, 1), 2, device);

@@ -1,0 +1,85 @@
+// A dry run of few layers is that of all where groups of layers keep one input.
+#include <gtest/gtest.h>
+
+#include "tests/engine/dry_run/dry_jobs.h"
+
+namespace rm::test {
+namespace {
+
+struct KeepCase {
+    std::string name;
+    Mesh mesh;
+    int zero = 0;
+    KeptPlace kept = KeptPlace::device;
+    WorkingSet working = WorkingSet::whole;
+    Keep keep = Keep::input_and_attention;
+    double alpha = 1;
+};
+void PrintTo(const KeepCase& c, std::ostream* out) {
+    *out << c.name;
+}
+
+DryJob job_of(const KeepCase& c, std::int64_t layers, int keep_every) {
+    DryJob job = little_job(layers, c.mesh, c.zero);
+    job.shape.memory.kept = c.kept;
+    job.shape.memory.working = c.working;
+    job.shape.memory.keep = c.keep;
+    job.shape.memory.alpha = c.alpha;
+    job.shape.memory.keep_every = keep_every;
+    return job;
+}
+
+Prediction prediction_of(const DryJob& job, DryRunMode mode) {
+    return predict(job.spec, job.shape, on_l40s(mode)).value();
+}
+
+class KeepEvery : public testing::TestWithParam<KeepCase> {};
+
+TEST_P(KeepEvery, IsPredictedFromFewLayers) {
+    for (const auto& [layers, every] : {std::pair{20, 2}, {21, 2}, {31, 3}, {29, 4}}) {
+        const DryJob job = job_of(GetParam(), layers, every);
+        const Prediction steady = prediction_of(job, DryRunMode::steady);
+        const Prediction whole = prediction_of(job, DryRunMode::every_rank);
+        SCOPED_TRACE(format("{} layers, every {}", layers, every));
+        EXPECT_EQ(steady.device, whole.device);
+        EXPECT_EQ(steady.host, whole.host);
+        EXPECT_EQ(steady.moved, whole.moved);
+        EXPECT_NEAR(steady.step.value, whole.step.value, 1e-3 * whole.step.value);
+        EXPECT_NEAR(steady.executed_flops, whole.executed_flops, 1e-9 * whole.executed_flops);
+    }
+}
+
+std::vector<KeepCase> cases() {
+    const auto host = KeptPlace::host;
+    return {{.name = "one", .mesh = mesh_of(1, 1, 1, 1)},
+            {.name = "host", .mesh = mesh_of(1, 1, 1, 1), .kept = host, .alpha = 0.5},
+            {.name = "windows",
+             .mesh = mesh_of(1, 1, 1, 1),
+             .kept = host,
+             .working = WorkingSet::windows,
+             .keep = Keep::input,
+             .alpha = 0},
+            {.name = "tensor_ring", .mesh = mesh_of(1, 2, 1, 2), .zero = 3},
+            {.name = "data_zero3", .mesh = mesh_of(2, 1, 1, 1), .zero = 3, .alpha = 0}};
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, KeepEvery, testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.name; });
+
+// Inputs alone: 24 of T x C, or those of 6 groups and the 3 others of the last.
+TEST(KeepEveryLayers, TakesTheMemoryOfAGroupAndOneInputPerGroup) {
+    const KeepCase c{.name = "",
+                     .mesh = mesh_of(1, 1, 1, 1),
+                     .kept = KeptPlace::host,
+                     .keep = Keep::input,
+                     .alpha = 0};
+    const DryJob all = job_of(c, 24, 1), fewer = job_of(c, 24, 4);
+    const std::int64_t input = all.shape.context * all.spec.model.hidden * 2;
+    const auto host = [](const DryJob& job) {
+        return prediction_of(job, DryRunMode::steady).host.planned.value;
+    };
+    EXPECT_EQ(host(all) - host(fewer), (24 - 9) * input);
+}
+
+}  // namespace
+}  // namespace rm::test
