@@ -119,7 +119,9 @@ void describe_kept(Visit& visit, auto& keep, auto& alpha, auto& offload, auto& w
     visit(Member{.name = "keep_every",
                  .help = "layers, 1 to 64: with `k` only the inputs of layers 0, k, 2k, ... are "
                          "kept; the backward pass runs the forward passes of the layers between "
-                         "again, a group at a time"},
+                         "again, a group at a time; or `auto`",
+                 .absent = "`auto`: 1; more where nothing else is within the limits",
+                 .automatic = true},
           keep_every);
     visit(Member{.name = "keep_precision",
                  .help = "the type in which kept inputs of layers lie on the host: `compute`, "

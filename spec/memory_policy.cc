@@ -23,7 +23,7 @@ Status check_sizes(const MemorySpec& memory) {
         return invalid_argument("memory.prefetch: {} chunks; must be 0 to {}", memory.prefetch,
                                 kMostPrefetch);
     }
-    if (memory.keep_every < 1 || memory.keep_every > kMostKeepEvery) {
+    if (memory.keep_every < 0 || memory.keep_every > kMostKeepEvery) {
         return invalid_argument("memory.keep_every: {} layers; must be 1 to {}", memory.keep_every,
                                 kMostKeepEvery);
     }
@@ -94,7 +94,7 @@ MemoryPolicy resolve_memory(const MemorySpec& spec) {
             .keep = spec.keep.value_or(Keep::input_and_attention),
             .alpha = spec.alpha.value_or(1),
             .kept = offload ? KeptPlace::host : KeptPlace::device,
-            .keep_every = spec.keep_every,
+            .keep_every = std::max(1, spec.keep_every),
             .keep_precision = spec.keep_precision,
             .working = windows ? WorkingSet::windows : WorkingSet::whole,
             .prefetch = spec.prefetch,

@@ -103,7 +103,7 @@ struct MemorySpec {
     std::optional<double> alpha;         // 0 to 1; nullopt: chosen by the plan
     Switch offload = Switch::automatic;  // on: KeptPlace::host
     Switch windows = Switch::automatic;  // on: WorkingSet::windows
-    int keep_every = 1;                  // layers, 1 to kMostKeepEvery
+    int keep_every = 0;                  // layers, 1 to kMostKeepEvery; 0: chosen by the plan
     KeptPrecision keep_precision = KeptPrecision::compute;
     int prefetch = 1;  // 0 to kMostPrefetch
     ArenaReuse arena = ArenaReuse::on;
@@ -117,7 +117,7 @@ Status check_memory(const MemorySpec& memory);
 
 // The policy of a valid spec: given values unchanged; windows imply that kept activations live on
 // the host. Values left to the plan: a chunk of 4,096 tokens (a tile if that is more),
-// input+attention, alpha 1, nothing on the host, no windows.
+// input+attention, alpha 1, of every layer, nothing on the host, no windows.
 MemoryPolicy resolve_memory(const MemorySpec& spec);
 
 }  // namespace rm

@@ -67,7 +67,7 @@ std::string memory_text(const pb::MemorySpec& memory) {
     say("alpha", memory.has_alpha() ? format("{}", memory.alpha()) : "");
     say("offload", memory.offload());
     say("windows", memory.windows());
-    if (memory.has_keep_every() && memory.keep_every() != MemorySpec().keep_every)
+    if (memory.has_keep_every() && memory.keep_every() > 1)
         say("keep every", format("{} layers", memory.keep_every()));
     say("keep precision", memory.keep_precision() == to_string(KeptPrecision::compute)
                               ? ""

@@ -101,12 +101,13 @@ std::vector<std::int64_t> chunks_of(const MemorySpec& spec) {
 }
 
 // The places to keep activations, in the order of choose_memory; alpha and the chunk stay open.
-std::vector<MemoryPolicy> places_of(const MemorySpec& spec) {
+std::vector<MemoryPolicy> places_of(const MemorySpec& spec, int keep_every) {
     std::vector<MemoryPolicy> places;
     for (const Keep keep : {Keep::input_and_attention, Keep::input}) {
         if (spec.keep && *spec.keep != keep) continue;
         MemoryPolicy policy = resolve_memory(spec);
         policy.keep = keep;
+        policy.keep_every = keep_every;
         const bool must_window = spec.windows == Switch::on;
         const auto add = [&](KeptPlace kept, WorkingSet working) {
             policy.kept = kept;
@@ -119,6 +120,12 @@ std::vector<MemoryPolicy> places_of(const MemorySpec& spec) {
         if (spec.windows != Switch::off) add(KeptPlace::host, WorkingSet::windows);
     }
     return places;
+}
+
+// How many layers share a kept input, until something fits: more cost a forward pass again.
+std::vector<int> groups_of(const MemorySpec& spec) {
+    if (spec.keep_every > 0) return {spec.keep_every};
+    return {1, 2, 4, 8};
 }
 
 // Searches the alphas of one place and chunk.
@@ -274,9 +281,12 @@ Result<ChosenMemory> choose_memory(const RankSpec& rank, const StageShape& shape
         return ChosenMemory{policy, std::move(prediction)};
     }
     Choice choice(predictor.has_times());
-    for (const MemoryPolicy& place : places_of(spec)) {
-        RM_RETURN_IF_ERROR(try_place(spec, place, predictor, choice));
-        if (choice.decided()) break;
+    for (const int keep_every : groups_of(spec)) {
+        for (const MemoryPolicy& place : places_of(spec, keep_every)) {
+            RM_RETURN_IF_ERROR(try_place(spec, place, predictor, choice));
+            if (choice.decided()) break;
+        }
+        if (choice.best()) break;
     }
     if (choice.best()) return *choice.best();
     RM_CHECK(choice.nearest().has_value(), "no policy was tried");

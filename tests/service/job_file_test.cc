@@ -246,8 +246,8 @@ TEST(JobFile, SaysWhatIsWrongWithMemoryAtItsPlace) {
 TEST(JobFile, HoldsMemoryToItsRangesAndToTheMesh) {
     EXPECT_EQ(error_of(with("memory: {alpha: 1.2}")),
               "job.yaml:5:17: memory.alpha: 1.2 must be between 0 and 1, or auto");
-    EXPECT_EQ(error_of(with("memory: {keep_every: 0}")),
-              "job.yaml:5:22: memory.keep_every: 0 layers; must be 1 to 64");
+    EXPECT_EQ(error_of(with("memory: {keep_every: 65}")),
+              "job.yaml:5:22: memory.keep_every: 65 layers; must be 1 to 64");
     EXPECT_EQ(error_of(with("memory: {prefetch: 9}")),
               "job.yaml:5:20: memory.prefetch: 9 chunks; must be 0 to 4");
     EXPECT_EQ(error_of(with("memory: {tile: 64, host: 0GiB}")),

@@ -21,7 +21,7 @@ TEST(MemorySpec, ErrorsNameKeyValueAndWhatWouldBeRight) {
     EXPECT_THAT(error_of({.alpha = std::nan("")}), HasSubstr("memory.alpha: nan"));
     EXPECT_EQ(error_of({.prefetch = 5}), "memory.prefetch: 5 chunks; must be 0 to 4");
     EXPECT_EQ(error_of({.prefetch = -1}), "memory.prefetch: -1 chunks; must be 0 to 4");
-    EXPECT_EQ(error_of({.keep_every = 0}), "memory.keep_every: 0 layers; must be 1 to 64");
+    EXPECT_EQ(error_of({.keep_every = -1}), "memory.keep_every: -1 layers; must be 1 to 64");
     EXPECT_EQ(error_of({.keep_every = 65}), "memory.keep_every: 65 layers; must be 1 to 64");
     EXPECT_EQ(error_of({.offload = Switch::off, .keep_precision = KeptPrecision::fp8}),
               "memory.keep_precision: fp8 is for what is kept on the host, and memory.offload is "

@@ -57,7 +57,10 @@ Status check_choices_of(const MemorySpec& asked, const MemoryPolicy& memory) {
         RM_RETURN_IF_ERROR(
             check_same("the working set is", to_string(memory.working), to_string(wanted.working)));
     }
-    RM_RETURN_IF_ERROR(check_same("inputs are kept every", memory.keep_every, wanted.keep_every));
+    if (asked.keep_every > 0) {
+        RM_RETURN_IF_ERROR(
+            check_same("inputs are kept every", memory.keep_every, wanted.keep_every));
+    }
     RM_RETURN_IF_ERROR(check_same("the precision of what is kept is",
                                   to_string(memory.keep_precision),
                                   to_string(wanted.keep_precision)));
