@@ -105,6 +105,20 @@ void rope(const Ops& ops) {
                   [&](Stream& s) { ops.kernels.run(apply, s); });
 }
 
+void packing(const Ops& ops) {
+    Bench bench(ops.kernels, ops.options);
+    const TensorView x = bench.compute({T, C});
+    const Tensor packed(ops.kernels.device(), MemoryKind::activations, DType::i32,
+                        {T, packed_words(C)});
+    const double bytes = (ops.element() + 1) * static_cast<double>(T * C);
+    bench.measure({.name = "pack_rows", .bytes = bytes}, [&](Stream& s) {
+        ops.kernels.run(PackRows{x, packed}, s);
+    });
+    bench.measure({.name = "unpack_rows", .bytes = bytes}, [&](Stream& s) {
+        ops.kernels.run(UnpackRows{packed, x}, s);
+    });
+}
+
 void embedding_and_loss(const Ops& ops) {
     Bench bench(ops.kernels, ops.options);
     const TensorView tokens = bench.tokens(T, kVocabulary), x = bench.compute({T, kHidden});
@@ -170,6 +184,7 @@ void bench_ops(Kernels& kernels, const Options& options) {
     norms(ops);
     swiglu(ops);
     rope(ops);
+    packing(ops);
     embedding_and_loss(ops);
     update(ops);
 }

@@ -26,13 +26,16 @@ LayerKept::LayerKept(StepMemory& memory, const RankLayout& layout, const RankSha
     tiles.kv.v = make("kept v", {rows, s.Hk, s.D});
 }
 
-Scratch::Scratch(Kernels& kernels, const RankShapes& s, int tensor, bool exchanges_heads) {
+Scratch::Scratch(Kernels& kernels, const RankShapes& s, const RankLayout& layout,
+                 bool exchanges_heads) {
     const auto make = [&](DType type, std::initializer_list<std::int64_t> shape) {
         return Tensor(kernels.device(), MemoryKind::activations, type, shape);
     };
     const auto [compute, accum, master] = kernels.types();
-    x_mid = make(compute, {s.tile / tensor, s.C});
-    rstd = make(accum, {s.tile / tensor});
+    const std::int64_t shard = s.tile / layout.tensor;
+    if (rounds_inputs(layout.memory, compute)) x = make(compute, {shard, s.C});
+    x_mid = make(compute, {shard, s.C});
+    rstd = make(accum, {shard});
     for (Tensor* features : {&gate, &up, &h, &d_h, &d_up})
         *features = make(compute, {s.tile, s.F});
     d_q = make(compute, {s.tile, s.Hq, s.D});
@@ -52,7 +55,7 @@ std::vector<Scratch> make_lanes(Kernels& kernels, const RankShapes& shapes,
                                 const RankLayout& layout, bool exchanges_heads) {
     std::vector<Scratch> lanes;
     for (int lane = 0; lane < layout.lanes(); ++lane)
-        lanes.emplace_back(kernels, shapes, layout.tensor, exchanges_heads);
+        lanes.emplace_back(kernels, shapes, layout, exchanges_heads);
     return lanes;
 }
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "engine/attention/attention.h"
+#include "engine/model/kept/layer_input.h"
 
 namespace rm {
 
@@ -15,11 +16,11 @@ bool copies_out(const MemoryPolicy& policy);
 // on the policy, attention's output and some tiles of the rest. All others are recomputed by tile.
 struct LayerKept {
     // Keeps the input alone.
-    explicit LayerKept(TokenStore input) : x(std::move(input)) {}
+    explicit LayerKept(LayerInput kept) : input(std::move(kept)) {}
     // Makes the stores that the forward pass copies into; that pass moves the other stores here.
     LayerKept(StepMemory& memory, const RankLayout& layout, const RankShapes& shapes, int layer);
 
-    TokenStore x;    // (Ts, C) compute: the layer's input
+    LayerInput input;
     TokenStore out;  // (T, Hq, D) compute: attention's output
     TokenStore lse;  // (S, attended_q) accum
     // `attended`: attention's working tensors, if they stay in place until the backward pass. Else
@@ -34,8 +35,10 @@ struct LayerKept {
 // Scratch of one tile at a time. Where heads are exchanged, the last group holds what a tile sends
 // to attention or receives.
 struct Scratch {
-    Scratch(Kernels& kernels, const RankShapes& shapes, int tensor, bool exchanges_heads);
+    Scratch(Kernels& kernels, const RankShapes& shapes, const RankLayout& layout,
+            bool exchanges_heads);
 
+    Tensor x;      // (tile / tensor, C) compute; empty where inputs are kept as they are
     Tensor x_mid;  // (tile / tensor, C) compute
     Tensor rstd;   // (tile / tensor) accum
     Tensor gate;   // (tile, F) compute

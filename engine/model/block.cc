@@ -13,10 +13,12 @@ namespace block {
 namespace {
 
 struct ProjectWindows {
-    TileWindow x, cos, sin;
+    InputWindows x;
+    TileWindow cos, sin;
     QkvWindows qkv;                      // of what attention takes, or empty:
     std::optional<TilesToHeads> sender;  // a tile's rows go to the ranks that attend
     QkvWindows kept;
+    TileWindow rounded;  // of the input, or empty: what is kept of it
 };
 
 QkvTile made_qkv(const BlockContext& c, const ProjectWindows& at, const Tile& tile) {
@@ -34,7 +36,8 @@ TileTask project_tile(const BlockContext& c, const LayerWeights& w, ProjectWindo
         co_await c.tiles.pause();
         copy(run, at.kept(tile), made);
     } else {
-        const TensorView x = at.x(tile);
+        const TensorView x = at.x.fetch(run, tile, c.scratch(tile).x);
+        if (!at.rounded.empty()) round_rows(run, x, at.rounded(tile));
         // 1. normalise
         run(RmsNormFwd{x, w.attention_norm.weight, c.tiles.place(tile),
                        rows_like(x, c.scratch(tile).rstd), c.model.norm_eps});
@@ -53,12 +56,13 @@ TileTask project_tile(const BlockContext& c, const LayerWeights& w, ProjectWindo
 
 }  // namespace
 
-void project(const BlockContext& c, const LayerWeights& w, TokenStore& x, QueryKeyValue& attended,
-             QueryKeyValue* kept, RowAccess kept_access) {
+void project(const BlockContext& c, const LayerWeights& w, LayerInput& input,
+             QueryKeyValue& attended, QueryKeyValue* kept, RowAccess kept_access) {
     Windows windows = c.windows();
-    ProjectWindows at{windows.read(x, Rows::shards),
+    ProjectWindows at{{windows, input},
                       windows.read(c.rotary.cos, Rows::tokens),
                       windows.read(c.rotary.sin, Rows::tokens),
+                      {},
                       {},
                       {},
                       {}};
@@ -72,6 +76,7 @@ void project(const BlockContext& c, const LayerWeights& w, TokenStore& x, QueryK
         at.qkv = QkvWindows(windows, attended.q, attended.kv, Rows::tokens, RowAccess::write);
     }
     if (kept != nullptr) at.kept = QkvWindows(windows, kept->q, kept->kv, Rows::kept, kept_access);
+    if (!input.x.empty()) at.rounded = windows.on(&input.rounded, Rows::shards, RowAccess::write);
     windows.for_each([&](const Tile& tile) { return project_tile(c, w, at, tile, kept_access); });
 }
 
@@ -116,10 +121,10 @@ TileTask finish_tile(const BlockContext& c, const LayerWeights& w, FinishWindows
 }
 
 // `out`: null, or attention's output by token, to be filled in from `attended` if that is not null.
-void finish(const BlockContext& c, const LayerWeights& w, TokenStore& x, TokenStore* out,
+void finish(const BlockContext& c, const LayerWeights& w, LayerInput& input, TokenStore* out,
             TokenStore* attended, TokenStore& x_next, LayerKept* kept) {
     Windows windows = c.windows();
-    FinishWindows at(c, windows, x, out, attended, kept, RowAccess::write);
+    FinishWindows at(c, windows, input, out, attended, kept, RowAccess::write);
     const TileWindow y = windows.write(x_next, Rows::shards);
     const TileWindow kept_out =
         windows.on(kept == nullptr ? nullptr : &kept->out, Rows::tokens, RowAccess::write);
@@ -142,11 +147,12 @@ TokenStore make_out(const BlockContext& c, int layer) {
 }  // namespace
 }  // namespace block
 
-void block_forward(const BlockContext& c, const LayerWeights& w, int layer, TokenStore& x,
+void block_forward(const BlockContext& c, const LayerWeights& w, int layer, LayerInput& input,
                    TokenStore& x_next, LayerKept* kept) {
     const MemoryPolicy& policy = c.layout.memory;
     QueryKeyValue attended = c.attention.make_inputs(layer);
-    block::project(c, w, x, attended, kept == nullptr ? nullptr : &kept->tiles, RowAccess::write);
+    block::project(c, w, input, attended, kept == nullptr ? nullptr : &kept->tiles,
+                   RowAccess::write);
     Attention::Output done = c.attention.forward(c.runs, layer, attended, c.pass);
     c.listener.on_attention_sent();
     if (kept != nullptr && keeps_attended(policy)) kept->attended = std::move(attended);
@@ -154,11 +160,11 @@ void block_forward(const BlockContext& c, const LayerWeights& w, int layer, Toke
     TokenStore out;
     if (c.exchanges_heads()) {
         if (block::keeps_out(c, kept)) out = block::make_out(c, layer);
-        block::finish(c, w, x, &out, &done.out, x_next, kept);
+        block::finish(c, w, input, &out, &done.out, x_next, kept);
         done.out = {};
     } else {
         out = std::move(done.out);
-        block::finish(c, w, x, &out, nullptr, x_next, kept);
+        block::finish(c, w, input, &out, nullptr, x_next, kept);
     }
     if (kept == nullptr || policy.keep == Keep::input) return;
     kept->lse = std::move(done.lse);

@@ -50,13 +50,13 @@ struct BlockContext {
 };
 
 // One transformer layer over this rank's tokens as three loops over chunks: project, attend,
-// finish. Reads x, writes the next layer's input to x_next, both (Ts, C) compute. With `kept` fills
-// in what the policy keeps, but for x.
+// finish. Reads `input`, and rounds it if it has a store for that; writes the next layer's to
+// x_next, (Ts, C) compute. With `kept` fills in what else the policy keeps.
 void block_forward(const BlockContext& context, const LayerWeights& weights, int layer,
-                   TokenStore& x, TokenStore& x_next, LayerKept* kept);
+                   LayerInput& input, TokenStore& x_next, LayerKept* kept);
 
-// d_x (Ts, C) compute: in, the gradient of x_next; out, that of x. Adds to the weight gradients.
-// Consumes `kept`, and computes again whatever is not there.
+// d_x (Ts, C) compute: in, the gradient of x_next; out, that of its input. Adds to the weight
+// gradients. Consumes `kept`, and computes again whatever is not there.
 void block_backward(const BlockContext& context, const LayerWeights& weights, int layer,
                     LayerKept kept, TokenStore& d_x);
 

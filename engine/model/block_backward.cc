@@ -60,7 +60,7 @@ TileTask finish_tile_backward(const BlockContext& c, const LayerWeights& w, Fini
 void finish_backward(const BlockContext& c, const LayerWeights& w, LayerKept& kept,
                      TokenStore* attended, TokenStore& d_x_store, OutGradients& gradients) {
     Windows windows = c.windows();
-    FinishWindows at(c, windows, kept.x, &kept.out, attended, &kept, RowAccess::read);
+    FinishWindows at(c, windows, kept.input, &kept.out, attended, &kept, RowAccess::read);
     OutGradWindows to{windows.update(d_x_store, Rows::shards), {}, {}, {}};
     HeadExchange& heads = c.attention.heads();
     if (c.exchanges_heads()) {
@@ -76,7 +76,8 @@ void finish_backward(const BlockContext& c, const LayerWeights& w, LayerKept& ke
 
 // Windows on what attention's backward pass gives, or a receiver of a tile's rows.
 struct ProjectGradWindows {
-    TileWindow x, cos, sin;
+    InputWindows x;
+    TileWindow cos, sin;
     QkvWindows d;
     std::optional<TilesToTokens> arriving;
     TileWindow d_x;
@@ -104,7 +105,7 @@ TileTask project_tile_backward(const BlockContext& c, const LayerWeights& w, Pro
                                Tile tile) {
     const Ops& run = c.ops;
     const Scratch& scratch = c.scratch(tile);
-    const TensorView x = at.x(tile);
+    const TensorView x = at.x.fetch(run, tile, scratch.x);
     const TensorView d_x = at.d_x(tile);
     const TensorView rstd = rows_like(x, scratch.rstd);
     const TensorView d_normed = c.tiles.partial(tile);
@@ -127,10 +128,10 @@ TileTask project_tile_backward(const BlockContext& c, const LayerWeights& w, Pro
     run(RmsNormBwd{d_shard, x, w.attention_norm.weight, rstd, d_x, w.attention_norm.grad});
 }
 
-void project_backward(const BlockContext& c, const LayerWeights& w, TokenStore& x,
+void project_backward(const BlockContext& c, const LayerWeights& w, LayerInput& input,
                       AttendedGradients& d, TokenStore& d_x) {
     Windows windows = c.windows();
-    ProjectGradWindows at{windows.read(x, Rows::shards),
+    ProjectGradWindows at{{windows, input},
                           windows.read(c.rotary.cos, Rows::tokens),
                           windows.read(c.rotary.sin, Rows::tokens),
                           {},
@@ -158,7 +159,7 @@ void block_backward(const BlockContext& c, const LayerWeights& w, int layer, Lay
     QueryKeyValue attended = std::move(kept.attended);
     if (attended.q.empty()) {
         attended = c.attention.make_inputs(layer);
-        project(c, w, kept.x, attended, &kept.tiles, RowAccess::read);
+        project(c, w, kept.input, attended, &kept.tiles, RowAccess::read);
     }
     TokenStore attended_out;
     if (kept.lse.empty()) {
@@ -175,7 +176,7 @@ void block_backward(const BlockContext& c, const LayerWeights& w, int layer, Lay
         *used = {};
     AttendedGradients attended_gradients = attention.finish(std::move(gradients));
     c.listener.on_attention_sent();
-    project_backward(c, w, kept.x, attended_gradients, d_x);
+    project_backward(c, w, kept.input, attended_gradients, d_x);
 }
 
 }  // namespace rm

@@ -42,19 +42,20 @@ inline void copy(const Ops& run, const QkvTile& from, const QkvTile& to) {
 
 // Steps 1-6 for every tile. `kept`: null, or the stores to which the forward pass copies rows of
 // kept tiles (write) and from which the backward pass fetches them instead of recomputing (read).
-void project(const BlockContext& c, const LayerWeights& w, TokenStore& x, QueryKeyValue& attended,
-             QueryKeyValue* kept, RowAccess kept_access);
+void project(const BlockContext& c, const LayerWeights& w, LayerInput& input,
+             QueryKeyValue& attended, QueryKeyValue* kept, RowAccess kept_access);
 
 // Windows on what steps 10-17 take and keep. Attention's output of a tile is in `out`, or arrives
 // from the ranks that attended (`arriving`): in `out` if there is a store to fill in, else in
 // scratch.
 struct FinishWindows {
     // `attended`: null where `out_store` has been filled in.
-    FinishWindows(const BlockContext& c, Windows& all, TokenStore& x_store, TokenStore* out_store,
+    FinishWindows(const BlockContext& c, Windows& all, LayerInput& input, TokenStore* out_store,
                   TokenStore* attended, LayerKept* kept, RowAccess kept_access)
-        : x(all.read(x_store, Rows::shards)),
+        : x(all, input),
           out(all.on(out_store, Rows::tokens,
-                     attended == nullptr ? RowAccess::read : RowAccess::write)) {
+                     attended == nullptr ? RowAccess::read : RowAccess::write)),
+          reads_kept(kept != nullptr && kept_access == RowAccess::read) {
         if (attended != nullptr) {
             HeadExchange& heads = c.attention.heads();
             arriving.emplace(heads,
@@ -67,23 +68,27 @@ struct FinishWindows {
         kept_up = all.on(&kept->up, Rows::kept, kept_access);
     }
 
-    TileWindow x, out, kept_x_mid, kept_gate, kept_up;
+    InputWindows x;
+    TileWindow out, kept_x_mid, kept_gate, kept_up;
+    bool reads_kept = false;  // steps 10-14 are left out for kept tiles
     std::optional<TilesToTokens> arriving;
 };
 
-// Activations between attention and the end of the MLP, where they are kept or in scratch.
+// Activations between attention and the end of the MLP, where they are kept or in scratch. Fetches
+// the layer's input, which steps 10-14 read, where these are not kept.
 struct MlpTile {
     MlpTile(const BlockContext& c, const FinishWindows& at, const Tile& tile)
-        : x(at.x(tile)),
-          out(at.out.empty() ? tile_rows(c.scratch(tile).out, tile) : at.out(tile)),
-          kept(tile.kept() && !at.kept_gate.empty()) {
+        : kept(tile.kept() && !at.kept_gate.empty()),
+          x(kept && at.reads_kept ? at.x.place(tile, c.scratch(tile).x)
+                                  : at.x.fetch(c.ops, tile, c.scratch(tile).x)),
+          out(at.out.empty() ? tile_rows(c.scratch(tile).out, tile) : at.out(tile)) {
         x_mid = kept ? at.kept_x_mid(tile) : rows_like(x, c.scratch(tile).x_mid);
         gate = kept ? at.kept_gate(tile) : tile_rows(c.scratch(tile).gate, tile);
         up = kept ? at.kept_up(tile) : tile_rows(c.scratch(tile).up, tile);
     }
-    TensorView x;    // (tile / tensor, C) compute: the layer's input
-    TensorView out;  // (tile, Hq, D) compute: attention's output
     bool kept;
+    TensorView x;      // (tile / tensor, C) compute: the layer's input
+    TensorView out;    // (tile, Hq, D) compute: attention's output
     TensorView x_mid;  // (tile / tensor, C) compute: after attention
     TensorView gate;   // (tile, F) compute
     TensorView up;     // (tile, F) compute

@@ -111,15 +111,15 @@ struct Model::MicroPass {
                 of};
     }
     // Keeps the layer's input; `all` may be there, with what else it keeps.
-    void keep(TokenStore input, std::optional<LayerKept> all) {
+    void keep(LayerInput input, std::optional<LayerKept> all) {
+        input.drop_unrounded();
         if (!all) return kept.emplace_back(std::move(input)), void();
-        all->x = std::move(input);
+        all->input = std::move(input);
         kept.push_back(std::move(*all));
     }
     // The residual stream into a layer, or out of the last one.
     TokenStore residual(int layer) const {
-        return kept_store(model.memory_, {"x", layer}, model.memory_.types().compute,
-                          {model.shapes_.Ts, model.shapes_.C});
+        return residual_store(model.memory_, layer, model.shapes_.Ts, model.shapes_.C);
     }
     Windows windows() const { return {model.memory_, model.layout_, model.layout_.lanes()}; }
 
@@ -243,13 +243,16 @@ void Model::queue_forward(MicroPass& pass) {
         const LayerWeights& weights = weights_.acquire(ops_, layer, LayerPass::forward);
         const BlockListener sender{{}, [&] { weights_.send_prefetched(next); }};
         TokenStore x_next = pass.residual(layer + 1);
+        LayerInput input(std::move(pass.x));
+        const bool keeps_input = pass.keeps && groups_.keeps_input(layer);
+        if (keeps_input) input.make_rounded(memory_, layer);
         std::optional<LayerKept> kept;
         if (pass.keeps && groups_.keeps_all(layer)) kept.emplace(memory_, layout_, shapes_, layer);
-        block_forward(pass.context(sender, LayerPass::forward), weights, layer, pass.x, x_next,
+        block_forward(pass.context(sender, LayerPass::forward), weights, layer, input, x_next,
                       kept ? &*kept : nullptr);
         weights_.release(layer, LayerPass::forward);
         show_residual(layer + 1, x_next);
-        if (pass.keeps && groups_.keeps_input(layer)) pass.keep(std::move(pass.x), std::move(kept));
+        if (keeps_input) pass.keep(std::move(input), std::move(kept));
         pass.x = std::move(x_next);
     }
     timers_.forward.end(ops_.stream());
@@ -289,14 +292,15 @@ void Model::queue_backward(MicroPass& pass, TokenStore& d_x, Accumulate accumula
 // Runs the layer whose input was kept last, which then keeps all, and keeps the next one's input.
 void Model::queue_again(MicroPass& pass, int layer, const BlockListener& listener) {
     const LayerWeights& weights = weights_.acquire(ops_, layer, LayerPass::again);
-    TokenStore x = std::move(pass.kept.back().x);
+    LayerInput input = std::move(pass.kept.back().input);
     pass.kept.pop_back();
     TokenStore x_next = pass.residual(layer + 1);
+    if (input.rounded.empty()) input.make_rounded(memory_, layer);
     LayerKept kept(memory_, layout_, shapes_, layer);
-    block_forward(pass.context(listener, LayerPass::again), weights, layer, x, x_next, &kept);
+    block_forward(pass.context(listener, LayerPass::again), weights, layer, input, x_next, &kept);
     weights_.release(layer, LayerPass::again);
-    pass.keep(std::move(x), std::move(kept));
-    pass.keep(std::move(x_next), std::nullopt);
+    pass.keep(std::move(input), std::move(kept));
+    pass.keep(LayerInput(std::move(x_next)), std::nullopt);
 }
 
 void Model::queue_block_backward(MicroPass& pass, int layer, const BlockListener& listener,

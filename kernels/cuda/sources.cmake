@@ -2,6 +2,6 @@
 # other. The rest is plain C++.
 set(device_launchers attention/attention attention/attention_bwd attention/attention_fwd
                      cross_entropy elementwise embedding offload optimizer
-                     parts quantize rmsnorm rope)
+                     pack parts quantize rmsnorm rope)
 set(device_sources attention/attention_pick.cc attention/attention_runs.cc device_kernels.cc launch_log.cc linear.cc
                    matmul/matmul.cc pick.cc)

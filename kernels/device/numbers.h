@@ -47,4 +47,25 @@ SIMT_FN float high_bf16(std::uint32_t packed) {
     return f.value;
 }
 
+SIMT_FN float from_e4m3(std::uint32_t code) {
+    const std::uint32_t size = code & 0x7f;
+    if (size == 0x7f) return not_a_number();
+    FloatBits f;
+    f.bits = (size << 20) + (120u << 23);
+    if (size < 8) f.value = static_cast<float>(size) * 0x1p-9f;
+    return code < 0x80 ? f.value : -f.value;
+}
+
+// The largest power of two under largest / amax (kernels/fp8.h).
+SIMT_FN float fp8_scale(float largest, float amax) {
+    if (!(amax > 0) || !(amax < INFINITY)) return 1;
+    FloatBits scale;
+    scale.value = fminf(largest / amax, 0x1p126f);
+    scale.bits &= 0x7f800000;
+    return scale.value;
+}
+SIMT_FN float e4m3_scale(float amax) {
+    return fp8_scale(448.0f, amax);
+}
+
 }  // namespace rm::device

@@ -110,14 +110,9 @@ struct Fp8ScaleOf : PlainKernel<32, 1> {
             amax = fmaxf(amax, p.amax[i]);
         amax = warp_max(amax);
         if (simt::thread() != 0) return;
-        FloatBits scale;
-        scale.value = 1;
-        if (amax > 0 && amax < INFINITY) {
-            scale.value = fminf(p.largest / amax, 0x1p126f);
-            scale.bits &= 0x7f800000;
-        }
-        p.scale[0] = scale.value;
-        p.scale[1] = 1 / scale.value;
+        const float scale = fp8_scale(p.largest, amax);
+        p.scale[0] = scale;
+        p.scale[1] = 1 / scale;
     }
 };
 

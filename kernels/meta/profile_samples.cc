@@ -153,6 +153,10 @@ void ProfileSampler::moves(const Activations& a) {
     add(a.shape, [=](std::int64_t i) {
         return SumParts{parts.reshaped({2, a.T, a.C}), a.at(a.y, i)};
     });
+    const std::int64_t W = packed_words(a.C);
+    const TensorView packed = indices(a.rows * W, 1 << 20).reshaped({a.rows, W});
+    add(a.shape, [=](std::int64_t i) { return PackRows{a.at(a.x, i), a.at(packed, i)}; });
+    add(a.shape, [=](std::int64_t i) { return UnpackRows{a.at(packed, i), a.at(a.y, i)}; });
 }
 
 void ProfileSampler::tokens(std::int64_t T, std::int64_t C) {

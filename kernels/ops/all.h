@@ -6,6 +6,7 @@
 #include "kernels/ops/embedding.h"
 #include "kernels/ops/linear.h"
 #include "kernels/ops/optimizer.h"
+#include "kernels/ops/pack.h"
 #include "kernels/ops/parts.h"
 #include "kernels/ops/rmsnorm.h"
 #include "kernels/ops/rope.h"
@@ -39,6 +40,8 @@
     X(Add)                   \
     X(CopyHeads)             \
     X(SumParts)              \
+    X(PackRows)              \
+    X(UnpackRows)            \
     X(SumSquares)            \
     X(ClipFactor)            \
     X(AdamW)

@@ -1,16 +1,29 @@
+#include <algorithm>
 #include <cstring>
 
+#include "kernels/bf16.h"
 #include "kernels/ref/ref_ops.h"
 
 namespace rm::ref {
 namespace {
 
 template <typename From, typename To>
+To convert_number(From x) {
+    return static_cast<To>(x);
+}
+template <>
+Bf16 convert_number(double x) {
+    return to_bf16(static_cast<float>(x));
+}
+template <>
+double convert_number(Bf16 x) {
+    return from_bf16(x);
+}
+
+template <typename From, typename To>
 void convert(const TensorView& from, const TensorView& to) {
     const From* source = from.as<From>();
-    To* target = to.as<To>();
-    for (std::int64_t i = 0; i < from.num_elements(); ++i)
-        target[i] = static_cast<To>(source[i]);
+    std::transform(source, source + from.num_elements(), to.as<To>(), convert_number<From, To>);
 }
 
 }  // namespace
@@ -26,6 +39,10 @@ void run(const Copy& op, const Dims&) {
         std::memmove(op.to.data(), op.from.data(), op.to.bytes().size());
     } else if (from == DType::f32 && to == DType::f64) {
         convert<float, double>(op.from, op.to);
+    } else if (from == DType::bf16 && to == DType::f64) {
+        convert<Bf16, double>(op.from, op.to);
+    } else if (from == DType::f64 && to == DType::bf16) {
+        convert<double, Bf16>(op.from, op.to);
     } else {
         RM_CHECK(from == DType::f64 && to == DType::f32, "copy: ref does not convert {} to {}",
                  to_string(from), to_string(to));

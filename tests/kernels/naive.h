@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/bf16.h"
+#include "kernels/fp8.h"
 #include "kernels/kernels.h"
 
 // Implements every op as the shortest loops, with all numbers and sums in T. Tolerances derive from
@@ -349,6 +350,35 @@ void NaiveKernels<T, S>::run(const CopyHeads& op, Workspace, Stream&) {
             }
         });
     });
+}
+
+template <typename T, typename S>
+void NaiveKernels<T, S>::run(const PackRows& op, Workspace, Stream&) {
+    const std::int64_t C = op.x.dim(1), row_bytes = 4 * op.packed.dim(1);
+    In x(op.x);
+    std::memset(op.packed.data(), 0, op.packed.bytes().size());
+    for (std::int64_t t = 0; t < op.x.dim(0); ++t) {
+        float amax = 0;
+        for (std::int64_t c = 0; c < C; ++c)
+            amax = std::max(amax, std::abs(static_cast<float>(x[t * C + c])));
+        auto* row = static_cast<std::uint8_t*>(op.packed.data()) + t * row_bytes;
+        const float factor = fp8_scale(Fp8::e4m3, amax), inverse = 1 / factor;
+        for (std::int64_t c = 0; c < C; ++c)
+            row[c] = to_fp8(Fp8::e4m3, factor * static_cast<float>(x[t * C + c]));
+        std::memcpy(row + row_bytes - 4, &inverse, 4);
+    }
+}
+
+template <typename T, typename S>
+void NaiveKernels<T, S>::run(const UnpackRows& op, Workspace, Stream&) {
+    const std::int64_t C = op.x.dim(1), row_bytes = 4 * op.packed.dim(1);
+    Out x(op.x);
+    for (std::int64_t i = 0; i < op.x.num_elements(); ++i) {
+        const auto* row = static_cast<const std::uint8_t*>(op.packed.data()) + i / C * row_bytes;
+        float inverse = 0;
+        std::memcpy(&inverse, row + row_bytes - 4, 4);
+        x[i] = inverse * from_fp8(Fp8::e4m3, row[i % C]);
+    }
 }
 
 template <typename T, typename S>

@@ -57,6 +57,16 @@ void swiglu_extremes(Harness& h) {
     h.keep("h", fwd.h);
 }
 
+void packed_and_back(Harness& h, std::int64_t T, std::int64_t C, double scale) {
+    const TensorView x = h.input(Role::compute, {T, C}, scale);
+    const PackRows pack{.x = x, .packed = h.filled(Role::i32, {T, packed_words(C)}, -1)};
+    h.kernels().run(pack, h.stream());
+    const UnpackRows unpack{.packed = pack.packed, .x = h.output(Role::compute, {T, C})};
+    h.kernels().run(unpack, h.stream());
+    h.keep("packed", pack.packed);
+    h.keep("x", unpack.x);
+}
+
 }  // namespace
 
 void rmsnorm_both_ways(Harness& h, std::int64_t T, std::int64_t C) {
@@ -104,6 +114,10 @@ std::vector<OpCase> token_cases() {
         {"swiglu", [](Harness& h) { swiglu(h, 37, 101, Alias::none); }},
         {"swiglu_in_place", [](Harness& h) { swiglu(h, 64, 48, Alias::d_gate_is_d_h); }},
         {"swiglu_extremes", swiglu_extremes},
+        {"pack", [](Harness& h) { packed_and_back(h, 70, 128, 1); }},
+        {"pack_large_numbers", [](Harness& h) { packed_and_back(h, 9, 516, 1e30); }},
+        {"pack_small_numbers", [](Harness& h) { packed_and_back(h, 12, 96, 1e-37); }},
+        {"pack_odd_sizes", [](Harness& h) { packed_and_back(h, 33, 45, 3); }},
         {"embedding", [](Harness& h) { embedding_both_ways(h, 200, 19, 40); }},
         {"embedding_of_bytes", [](Harness& h) { embedding_both_ways(h, 333, 257, 33); }},
     };

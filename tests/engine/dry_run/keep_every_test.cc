@@ -1,4 +1,5 @@
-// A dry run of few layers is that of all where groups of layers keep one input.
+// A dry run of few layers is that of all where groups of layers keep one input, and where inputs
+// are kept in FP8.
 #include <gtest/gtest.h>
 
 #include "tests/engine/dry_run/dry_jobs.h"
@@ -14,6 +15,7 @@ struct KeepCase {
     WorkingSet working = WorkingSet::whole;
     Keep keep = Keep::input_and_attention;
     double alpha = 1;
+    KeptPrecision precision = KeptPrecision::compute;
 };
 void PrintTo(const KeepCase& c, std::ostream* out) {
     *out << c.name;
@@ -26,6 +28,7 @@ DryJob job_of(const KeepCase& c, std::int64_t layers, int keep_every) {
     job.shape.memory.keep = c.keep;
     job.shape.memory.alpha = c.alpha;
     job.shape.memory.keep_every = keep_every;
+    job.shape.memory.keep_precision = c.precision;
     return job;
 }
 
@@ -51,7 +54,9 @@ TEST_P(KeepEvery, IsPredictedFromFewLayers) {
 
 std::vector<KeepCase> cases() {
     const auto host = KeptPlace::host;
+    const auto fp8 = KeptPrecision::fp8;
     return {{.name = "one", .mesh = mesh_of(1, 1, 1, 1)},
+            {.name = "fp8", .mesh = mesh_of(1, 1, 1, 1), .kept = host, .precision = fp8},
             {.name = "host", .mesh = mesh_of(1, 1, 1, 1), .kept = host, .alpha = 0.5},
             {.name = "windows",
              .mesh = mesh_of(1, 1, 1, 1),
@@ -66,19 +71,35 @@ std::vector<KeepCase> cases() {
 INSTANTIATE_TEST_SUITE_P(Policies, KeepEvery, testing::ValuesIn(cases()),
                          [](const auto& info) { return info.param.name; });
 
-// Inputs alone: 24 of T x C, or those of 6 groups and the 3 others of the last.
+// All that is kept is inputs, on the host.
+KeepCase inputs_alone(KeptPrecision precision) {
+    return {.name = "",
+            .mesh = mesh_of(1, 1, 1, 1),
+            .kept = KeptPlace::host,
+            .keep = Keep::input,
+            .alpha = 0,
+            .precision = precision};
+}
+
+std::int64_t host_bytes(const DryJob& job) {
+    return prediction_of(job, DryRunMode::steady).host.planned.value;
+}
+
+// 24 of T x C, or those of 6 groups and the 3 others of the last.
 TEST(KeepEveryLayers, TakesTheMemoryOfAGroupAndOneInputPerGroup) {
-    const KeepCase c{.name = "",
-                     .mesh = mesh_of(1, 1, 1, 1),
-                     .kept = KeptPlace::host,
-                     .keep = Keep::input,
-                     .alpha = 0};
+    const KeepCase c = inputs_alone(KeptPrecision::compute);
     const DryJob all = job_of(c, 24, 1), fewer = job_of(c, 24, 4);
     const std::int64_t input = all.shape.context * all.spec.model.hidden * 2;
-    const auto host = [](const DryJob& job) {
-        return prediction_of(job, DryRunMode::steady).host.planned.value;
-    };
-    EXPECT_EQ(host(all) - host(fewer), (24 - 9) * input);
+    EXPECT_EQ(host_bytes(all) - host_bytes(fewer), (24 - 9) * input);
+}
+
+// What the last layer leaves to the head is on the device then.
+TEST(KeptPrecision, InFp8TakesAByteForEachNumberAndFourForEachToken) {
+    const DryJob all = job_of(inputs_alone(KeptPrecision::compute), 24, 1);
+    const DryJob fp8 = job_of(inputs_alone(KeptPrecision::fp8), 24, 1);
+    const std::int64_t tokens = all.shape.context, hidden = all.spec.model.hidden;
+    EXPECT_EQ(host_bytes(all), 25 * tokens * hidden * 2);
+    EXPECT_EQ(host_bytes(fp8), 24 * tokens * (hidden + 4));
 }
 
 }  // namespace

@@ -230,6 +230,16 @@ std::vector<ScheduleCase> cases() {
     add("data_zero3_every2", mesh(2, 1, 1, 1), 3, every(device, 2));
     add("tensor_ring_host_every2", mesh(1, 2, 1, 2), 3, every(host, 2));
     add("host_state_zero3_every3", mesh(2, 2, 1, 1), 3, every(host, 3), true);
+    // Inputs in FP8 on the host.
+    const auto rounded = [](MemoryPolicy p) {
+        p.keep_precision = KeptPrecision::fp8;
+        return p;
+    };
+    add("one_host_fp8", mesh(1, 1, 1, 1), 0, rounded(host));
+    add("one_windows_fp8", mesh(1, 1, 1, 1), 0, rounded(windows));
+    add("one_windows_fp8_every2", mesh(1, 1, 1, 1), 0, rounded(every(windows, 2)));
+    add("tensor_ring_host_fp8", mesh(1, 2, 1, 2), 3, rounded(host));
+    add("all_windows_fp8", mesh(1, 2, 2, 2), 3, rounded(windows));
     // Several blocks of embedding and head.
     const std::size_t whole_vocabulary = list.size();
     add("data_zero2_blocks", mesh(2, 1, 1, 1), 2, device);
