@@ -109,13 +109,14 @@ void describe_kept(Visit& visit, auto& keep, auto& alpha, auto& offload, auto& w
                  .absent = "`auto`: `off`, and `on` with windows",
                  .automatic = true},
           offload);
-    visit(Member{.name = "windows",
-                 .help =
-                     "`on`: a layer works on windows of a chunk, the rest of its tokens lies on the "
-                     "host; `off`: on all its tokens at once; or `auto`",
-                 .absent = "`auto`: `off`",
-                 .automatic = true},
-          windows);
+    visit(
+        Member{.name = "windows",
+               .help =
+                   "`on`: a layer works on windows of a chunk, the rest of its tokens lies on the "
+                   "host; `off`: on all its tokens at once; or `auto`",
+               .absent = "`auto`: `off`",
+               .automatic = true},
+        windows);
     visit(Member{.name = "keep_every",
                  .help = "layers, 1 to 64: with `k` only the inputs of layers 0, k, 2k, ... are "
                          "kept; the backward pass runs the forward passes of the layers between "
