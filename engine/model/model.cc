@@ -117,9 +117,12 @@ struct Model::MicroPass {
         all->input = std::move(input);
         kept.push_back(std::move(*all));
     }
-    // The residual stream into a layer, or out of the last one.
-    TokenStore residual(int layer) const {
-        return residual_store(model.memory_, layer, model.shapes_.Ts, model.shapes_.C);
+    // The residual stream into a layer, or out of the last one. A group that runs again keeps all.
+    TokenStore residual(int layer, LayerPass of) const {
+        const bool passes = keeps && of == LayerPass::forward && !model.groups_.keeps_input(layer);
+        return residual_store(model.memory_, {"x", layer},
+                              passes ? Residual::passing : Residual::kept, model.shapes_.Ts,
+                              model.shapes_.C);
     }
     Windows windows() const { return {model.memory_, model.layout_, model.layout_.lanes()}; }
 
@@ -232,7 +235,7 @@ void Model::queue_forward(MicroPass& pass) {
     timers_.forward.begin(ops_.stream());
     queue_rotary(pass);
     weights_.prefetch(ops_, table().embedding_unit);
-    pass.x = pass.residual(0);
+    pass.x = pass.residual(0, LayerPass::forward);
     queue_embedding(pass, pass.x);
     show_residual(0, pass.x);
     for (int layer = 0; layer < num_layers; ++layer) {
@@ -242,7 +245,7 @@ void Model::queue_forward(MicroPass& pass) {
         weights_.prefetch(ops_, next);
         const LayerWeights& weights = weights_.acquire(ops_, layer, LayerPass::forward);
         const BlockListener sender{{}, [&] { weights_.send_prefetched(next); }};
-        TokenStore x_next = pass.residual(layer + 1);
+        TokenStore x_next = pass.residual(layer + 1, LayerPass::forward);
         LayerInput input(std::move(pass.x));
         const bool keeps_input = pass.keeps && groups_.keeps_input(layer);
         if (keeps_input) input.make_rounded(memory_, layer);
@@ -294,7 +297,7 @@ void Model::queue_again(MicroPass& pass, int layer, const BlockListener& listene
     const LayerWeights& weights = weights_.acquire(ops_, layer, LayerPass::again);
     LayerInput input = std::move(pass.kept.back().input);
     pass.kept.pop_back();
-    TokenStore x_next = pass.residual(layer + 1);
+    TokenStore x_next = pass.residual(layer + 1, LayerPass::again);
     if (input.rounded.empty()) input.make_rounded(memory_, layer);
     LayerKept kept(memory_, layout_, shapes_, layer);
     block_forward(pass.context(listener, LayerPass::again), weights, layer, input, x_next, &kept);

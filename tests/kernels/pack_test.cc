@@ -74,6 +74,20 @@ TEST(PackRows, GivesTheSameWordsOnEveryBackend) {
     }
 }
 
+// A sample of all floats, and what is next to each code and to each half between two.
+TEST(PackRows, RoundsAsToFp8Does) {
+    const auto check = [](std::uint32_t bits) {
+        const auto x = std::bit_cast<float>(bits);
+        ASSERT_EQ(detail::round_e4m3(x), to_fp8(Fp8::e4m3, x)) << bits;
+    };
+    for (std::uint32_t bits = 0; bits < 0xffff0000; bits += 70'001)
+        check(bits);
+    for (std::uint32_t bits = 0x3a000000; bits < 0x44000000; bits += 1 << 17) {
+        for (const std::uint32_t near : {bits - 1, bits, bits + 1})
+            check(near);
+    }
+}
+
 // A power of two as the factor: numbers of four significant bits come back as they are.
 TEST(PackRows, LosesNothingOfShortNumbers) {
     std::vector<std::int32_t> words(4);

@@ -27,13 +27,12 @@ void LayerInput::drop_unrounded() {
     if (!rounded.empty()) x = {};
 }
 
-// Where inputs are kept as they are, they already lie where they are kept.
-TokenStore residual_store(StepMemory& memory, int layer, std::int64_t rows, std::int64_t hidden) {
+TokenStore residual_store(StepMemory& memory, BufferName name, Residual residual, std::int64_t rows,
+                          std::int64_t hidden) {
     const DType compute = memory.types().compute;
-    const BufferName name{"x", layer};
-    if (rounds_inputs(memory.policy(), compute))
-        return working_store(memory, name, compute, {rows, hidden});
-    return kept_store(memory, name, compute, {rows, hidden});
+    const bool passes = residual == Residual::passing || rounds_inputs(memory.policy(), compute);
+    const auto make = passes ? working_store : kept_store;
+    return make(memory, name, compute, {rows, hidden});
 }
 
 InputWindows::InputWindows(Windows& all, LayerInput& input)

@@ -24,8 +24,12 @@ struct LayerInput {
     TokenStore rounded;  // bf16; or i32, as PackRows leaves it
 };
 
-// Where the residual stream lies between two layers.
-TokenStore residual_store(StepMemory& memory, int layer, std::int64_t rows, std::int64_t hidden);
+// Whether what flows from one layer to the next is the input that the next one keeps.
+enum class Residual { kept, passing };
+// (rows, hidden) compute: the residual stream between two layers. It lies where it is kept, or with
+// the working tensors.
+TokenStore residual_store(StepMemory& memory, BufferName name, Residual residual, std::int64_t rows,
+                          std::int64_t hidden);
 
 // A loop's windows on a layer's input, which give each tile's rows in the compute type: those of x,
 // or, where only rounded ones are there, a copy in the tile's scratch.

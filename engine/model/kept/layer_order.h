@@ -26,6 +26,7 @@ public:
     bool keeps_all(int layer) const {
         return every_ == 1 || first_of(layer) == first_of(num_layers_ - 1);
     }
+    // `layer` may be the number of layers: the head keeps the output of the last one for itself.
     bool keeps_input(int layer) const { return layer == first_of(layer) || keeps_all(layer); }
 
     std::vector<LayerVisit> backward() const;

@@ -93,7 +93,7 @@ TEST(KeepEveryLayers, TakesTheMemoryOfAGroupAndOneInputPerGroup) {
     EXPECT_EQ(host_bytes(all) - host_bytes(fewer), (24 - 9) * input);
 }
 
-// The last layer leaves its output to the head on the device then.
+// The output of the last layer is on the device then.
 TEST(KeptPrecision, InFp8TakesAByteForEachNumberAndFourForEachToken) {
     const DryJob all = job_of(inputs_alone(KeptPrecision::compute), 24, 1);
     const DryJob fp8 = job_of(inputs_alone(KeptPrecision::fp8), 24, 1);
