@@ -113,8 +113,6 @@ INSTANTIATE_TEST_SUITE_P(
         Layout{"WindowsPrefetch2", Mesh(), 0, OptimizerPlace::device, windows(2)},
         Layout{"WindowsInput", Mesh(), 0, OptimizerPlace::device, windows(1, Keep::input)},
         Layout{"WindowsRing", Mesh::make(1, 2, 1, 1).value(), 0, OptimizerPlace::device,
-               windows(1)},
-        Layout{"WindowsRingInput", Mesh::make(1, 2, 1, 1).value(), 0, OptimizerPlace::device,
                windows(2, Keep::input)},
         Layout{"WindowsDoubleRing", Mesh::make(1, 4, 1, 1, 2).value(), 0, OptimizerPlace::device,
                windows(1)},
