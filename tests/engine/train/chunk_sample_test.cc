@@ -52,6 +52,8 @@ SampledCase random_case(std::uint32_t seed) {
     memory.kept = windows || random() % 2 == 0 ? KeptPlace::host : KeptPlace::device;
     memory.working = windows ? WorkingSet::windows : WorkingSet::whole;
     memory.prefetch = pick(random, {0, 1, 2, 4});
+    memory.keep_every = pick(random, {1, 1, 2});
+    memory.keep_precision = pick(random, {KeptPrecision::compute, KeptPrecision::fp8});
     const ChunkSample sample = planning_sample(memory);
     const std::int64_t chunks = static_cast<std::int64_t>(sample.front + sample.back) + 3 +
                                 static_cast<std::int64_t>(random() % 6);

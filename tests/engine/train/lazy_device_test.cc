@@ -48,6 +48,12 @@ MemoryPolicy on_host(Keep keep = Keep::input_and_attention) {
     return policy(WorkingSet::whole, keep, 0.3, 1);
 }
 
+MemoryPolicy in_fp8(MemoryPolicy policy, int keep_every) {
+    policy.keep_precision = KeptPrecision::fp8;
+    policy.keep_every = keep_every;
+    return policy;
+}
+
 struct Layout {
     const char* name;
     Mesh mesh;
@@ -122,6 +128,9 @@ INSTANTIATE_TEST_SUITE_P(
                windows(0)},
         Layout{"WindowsEverything", Mesh::make(1, 2, 2, 2).value(), 3, OptimizerPlace::device,
                windows(1)},
+        Layout{"WindowsInFp8", Mesh(), 0, OptimizerPlace::device, in_fp8(windows(1), 2)},
+        Layout{"InFp8OnHost", Mesh::make(1, 1, 2, 1).value(), 3, OptimizerPlace::host,
+               in_fp8(on_host(Keep::input), 2)},
         Layout{"WindowsHostState", Mesh(), 0, OptimizerPlace::host, windows(1)},
         Layout{"Blocks", Mesh::make(2, 1, 1, 2).value(), 3, OptimizerPlace::device, {}, 512},
         Layout{"BlocksInWindows", Mesh::make(2, 1, 1, 1).value(), 3, OptimizerPlace::device,
