@@ -70,6 +70,7 @@ std::string text_for(Rng& rng, const std::string& field) {
     if (field == "offload" || field == "windows") return "off";
     if (field == "working") return "windows";
     if (field == "arena") return "separate";
+    if (field == "keep_precision") return "fp8";
     return format("s{}", rng());
 }
 

@@ -218,6 +218,22 @@ TEST_F(DeviceIdentity, WindowsOfSeveralRanksChangeNoBit) {
     }
 }
 
+// The loss of the first step, which precedes any update, does not see what is rounded.
+TEST_F(DeviceIdentity, InputsInFp8AreTheSameInWindows) {
+    for (const Layout& layout : {Layout{.context = 256, .documents = kPacked},
+                                 Layout{.ring = 2, .tensor = 2, .zero = 3}}) {
+        SCOPED_TRACE(name_of(layout));
+        const RigResult exact = two_steps(layout, MemoryPolicy{});
+        MemoryPolicy memory{.keep = Keep::input, .alpha = 0.5, .kept = KeptPlace::host};
+        memory.keep_precision = KeptPrecision::fp8;
+        const RigResult whole = two_steps(layout, memory);
+        EXPECT_EQ(whole.losses[0], exact.losses[0]);
+        EXPECT_NE(whole.gradients, exact.gradients);
+        memory.working = WorkingSet::windows;
+        expect_same(two_steps(layout, memory), whole);
+    }
+}
+
 TEST_F(DeviceIdentity, ChunkSizeChangesNoBit) {
     for (const Layout& layout : {Layout{1, 1, 320}, Layout{1, 2, 256}}) {
         const RigResult small = two_steps(layout, 64, 0);
