@@ -243,7 +243,7 @@ TEST(JobFile, SaysWhatIsWrongWithMemoryAtItsPlace) {
         "host)");
 }
 
-TEST(JobFile, HoldsMemoryToItsRangesAndToTheMesh) {
+TEST(JobFile, HoldsMemoryToItsRanges) {
     EXPECT_EQ(error_of(with("memory: {alpha: 1.2}")),
               "job.yaml:5:17: memory.alpha: 1.2 must be between 0 and 1, or auto");
     EXPECT_EQ(error_of(with("memory: {keep_every: 65}")),
@@ -256,10 +256,7 @@ TEST(JobFile, HoldsMemoryToItsRangesAndToTheMesh) {
     EXPECT_EQ(error_of(with("memory: {offload: off, windows: on}")),
               "job.yaml:5:33: memory.windows: on needs what is kept on the host, and "
               "memory.offload is off; set it to on or auto");
-    EXPECT_EQ(error_of(with("parallel: {ring: 2}\nmemory: {windows: on}")),
-              "job.yaml:6:19: memory.windows: on needs parallel.ring 1 and parallel.ulysses 1, "
-              "here they are 2 and 1; change them or set windows to off");
-    EXPECT_EQ(error_of(with("parallel: {data: 2}\nmemory: {windows: on}")), "no error");
+    EXPECT_EQ(error_of(with("parallel: {ring: 2}\nmemory: {windows: on}")), "no error");
 }
 
 TEST(JobFile, AModelIsAPresetOrADirectory) {
