@@ -51,7 +51,7 @@ protected:
 // before the limit of the collective, a minute, which connecting has, too.
 TEST_F(GpuFaults, EachFaultOfNcclEndsItsAttemptAndNamesTheCollective) {
     write_file(path("nccl.json"), R"({"faults": [
-        {"size": 2, "rank": 1, "after": 40, "what": "absent"},
+        {"size": 2, "rank": 1, "after": 50, "what": "absent"},
         {"size": 3, "rank": 2, "after": 40, "what": "error"},
         {"size": 4, "rank": 1, "what": "unconnected"}]})");
     ::setenv("RM_STANDIN_NCCL", path("nccl.json").c_str(), 1);
