@@ -13,8 +13,8 @@ namespace rm::bench {
 namespace {
 
 constexpr std::string_view kUsage =
-    "usage: ring-bench overlap --windows [--chunk TOKENS] [--context TOKENS] [--repeats N]\n"
-    "                                    [--profiles DIR] [--seconds N]\n"
+    "usage: ring-bench overlap --windows [--tile TOKENS] [--chunk TOKENS] [--context TOKENS]\n"
+    "                                    [--repeats N] [--profiles DIR] [--seconds N]\n"
     "Two ranks, one thread each, train the same tokens in windows and with everything resident,\n"
     "in turns: ring 2, ulysses 2, tensor 2. Exposed is what compute waits for: transfers between\n"
     "host and device, hops, exchanges of heads and of tiles, as a share of the step in windows.\n"
@@ -28,8 +28,9 @@ constexpr double kLonger = 1.05;
 constexpr CoreUse kCoreEach{.num_threads = 1, .num_users = 2, .compute = DType::f32};
 
 struct Arguments {
-    std::int64_t chunk = 1024;
-    std::int64_t context = 8192;
+    std::int64_t tile = 256;
+    std::int64_t chunk = 2048;
+    std::int64_t context = 16384;
     int repeats = 5;
     std::string profiles;  // empty: none are kept
     Seconds budget{25};
@@ -41,20 +42,21 @@ struct Pair {
 };
 
 Pair pair_of(const Arguments& a, std::string name, int ring, int ulysses, int tensor) {
-    PredictJob job{.name = std::move(name),
-                   .model = {.vocabulary = 512,
-                             .hidden = 256,
-                             .num_layers = 3,
-                             .num_query_heads = 4,
-                             .num_kv_heads = 2,
-                             .head_dim = 64,
-                             .feed_forward = 768},
-                   .shape = {.context = a.context,
-                             .memory = {.tile_tokens = 256, .chunk_tokens = a.chunk, .alpha = 0}},
-                   .ring = ring,
-                   .ulysses = ulysses,
-                   .tensor = tensor,
-                   .cores = kCoreEach};
+    PredictJob job{
+        .name = std::move(name),
+        .model = {.vocabulary = 512,
+                  .hidden = 256,
+                  .num_layers = 3,
+                  .num_query_heads = 4,
+                  .num_kv_heads = 2,
+                  .head_dim = 64,
+                  .feed_forward = 768},
+        .shape = {.context = a.context,
+                  .memory = {.tile_tokens = a.tile, .chunk_tokens = a.chunk, .alpha = 0}},
+        .ring = ring,
+        .ulysses = ulysses,
+        .tensor = tensor,
+        .cores = kCoreEach};
     PredictJob windows = job;
     windows.shape.memory.kept = KeptPlace::host;
     windows.shape.memory.working = WorkingSet::windows;
@@ -123,8 +125,9 @@ Result<int> run(const Arguments& a) {
     MachineProfiles profiles(a.budget, a.profiles);
     RM_TRY(const DeviceProfile* const profile, profiles.of(kCoreEach));
     const LinkSpeed link = measure_local_link();
-    std::cout << format("{} tokens in chunks of {}; medians of {} steps; predicted in brackets\n",
-                        a.context, a.chunk, a.repeats)
+    std::cout << format(
+                     "{} tokens, tile {}, chunk {}; medians of {} steps; predicted in brackets\n",
+                     a.context, a.tile, a.chunk, a.repeats)
               << "mesh         resident   windows   windows / resident  exposed            rule\n";
     bool all = true;
     for (const Pair& pair : {pair_of(a, "ring 2", 2, 1, 1), pair_of(a, "ulysses 2", 1, 2, 1),
@@ -142,7 +145,8 @@ int run_windows(std::span<char*> words) {
     Arguments a;
     const Command command{.program = "ring-bench overlap --windows",
                           .usage = kUsage,
-                          .flags = {{"--chunk", number(a.chunk, 256, 1 << 20)},
+                          .flags = {{"--tile", number(a.tile, 64, 1 << 16)},
+                                    {"--chunk", number(a.chunk, 256, 1 << 20)},
                                     {"--context", number(a.context, 1024, 1 << 24)},
                                     {"--repeats", number(a.repeats, 1, 64)},
                                     {"--profiles", text(a.profiles)},
