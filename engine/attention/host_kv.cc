@@ -68,7 +68,7 @@ void gather(RingBuffers& buffers, const std::vector<KeyValue*>& stores, GatherPl
 }
 
 KeyValue make_others(const RingBuffers& buffers) {
-    const int others = buffers.order.num_blocks() - 1;
+    const int others = buffers.layout.ring - 1;
     return others == 0 ? KeyValue{} : buffers.make_blocks(others);
 }
 

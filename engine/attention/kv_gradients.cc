@@ -77,7 +77,8 @@ KvGradients::KvGradients(RingBuffers& buffers, const Ops& ops, KeyValue& own,
     if (order_.num_blocks() > 1) start_first_hops();
 }
 
-// A share is sent next; the store sent last receives; what arrived takes the next share.
+// A share is sent next; the store sent last receives; what arrived takes the next share. The first
+// store ends as the result, so that the stores' lives do not depend on the number of blocks.
 std::vector<KvGradients::Roles> KvGradients::roles() const {
     std::vector<Roles> all(num_positions());
     for (std::size_t position = 1; position < all.size(); ++position) {
@@ -89,6 +90,17 @@ std::vector<KvGradients::Roles> KvGradients::roles() const {
             roles.sent = before.share;
             roles.arriving = before.sent;
             roles.share = before.arriving;
+        }
+    }
+    const std::size_t result = all.back().share;
+    for (Roles& roles : all) {
+        for (std::size_t* store : {&roles.share, &roles.sent, &roles.arriving, &roles.outer_sent,
+                                   &roles.outer_arriving}) {
+            if (*store == result) {
+                *store = 0;
+            } else if (*store == 0) {
+                *store = result;
+            }
         }
     }
     return all;
@@ -309,7 +321,7 @@ void KvGradients::send_sum() {
 
 KeyValue KvGradients::finish() {
     RM_CHECK(chunk_ == num_chunks(), "finished after {} of {} chunks", chunk_, num_chunks());
-    return std::move(sums_[roles_.back().share]);
+    return std::move(sums_[0]);
 }
 
 }  // namespace rm

@@ -283,6 +283,8 @@ Result<ChosenMemory> choose_memory(const RankSpec& rank, const StageShape& shape
     Choice choice(predictor.has_times());
     for (const int keep_every : groups_of(spec)) {
         for (const MemoryPolicy& place : places_of(spec, keep_every)) {
+            // Windows only save device memory: whole layers that fit move less.
+            if (place.working == WorkingSet::windows && choice.best()) continue;
             RM_RETURN_IF_ERROR(try_place(spec, place, predictor, choice));
             if (choice.decided()) break;
         }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/comm/communicator.h"
+#include "engine/dry_run/steady_ring.h"
 
 namespace rm {
 namespace {
@@ -130,6 +131,18 @@ RankOutline outline_of(RankRecord record, const LinkSpeeds& links) {
     return outline;
 }
 
+// Two short rings, and from them the whole one.
+Result<RankOutline> outline_ring(const RankSpec& spec, const StageShape& shape,
+                                 const DryRunOptions& options, const SteadyRing& ring) {
+    StageShape sampled = shape;
+    sampled.ring_sample = ring.samples[0];
+    RM_TRY(RankOutline few, outline_rank(spec, sampled, options));
+    sampled.ring_sample = ring.samples[1];
+    RM_TRY(const RankOutline more, outline_rank(spec, sampled, options));
+    few.figures = extrapolate(few.figures, more.figures, ring.periods);
+    return few;
+}
+
 }  // namespace
 
 Result<RankRecord> record_rank(const RankSpec& spec, const StageShape& shape,
@@ -195,6 +208,8 @@ StepFigures extrapolate(const StepFigures& few, const StepFigures& more, std::in
 
 Result<RankOutline> outline_rank(const RankSpec& spec, const StageShape& shape,
                                  const DryRunOptions& options) {
+    RM_TRY(const auto ring, SteadyRing::of(spec, shape, options));
+    if (ring) return outline_ring(spec, shape, options, *ring);
     RM_TRY(const auto chunks, SteadyChunks::of(spec, shape, options));
     if (!chunks) {
         RM_TRY(RankRecord record, record_rank(spec, shape, options));

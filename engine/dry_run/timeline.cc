@@ -6,6 +6,7 @@
 
 #include "engine/dry_run/rank_record.h"
 #include "engine/dry_run/steady_chunks.h"
+#include "engine/dry_run/steady_ring.h"
 
 namespace rm {
 namespace {
@@ -74,16 +75,19 @@ Result<StepTimeline> record_timeline(const RankSpec& spec, const StageShape& sha
     return timeline;
 }
 
-using Samples = std::array<StepTimeline, 3>;
+using Samples = std::vector<StepTimeline>;
 
-// Moves the samples' requests and releases to their times in the whole context.
-std::vector<LiveBytes> whole_changes(const std::array<const std::vector<LiveBytes>*, 3>& samples,
-                                     const SteadyChunks& chunks, double length) {
-    std::vector<LiveBytes> whole = *samples.back();
+// Moves the samples' requests and releases to their times in the whole context or ring. `combine`
+// gets a time in each of the samples.
+template <typename Combine>
+std::vector<LiveBytes> whole_changes(const Samples& samples,
+                                     std::vector<LiveBytes> StepTimeline::*arena,
+                                     const Combine& combine, double length) {
+    std::vector<LiveBytes> whole = samples.back().*arena;
     double last = 0;
     for (std::size_t i = 0; i < whole.size(); ++i) {
-        const double at = chunks.at_end(samples[0]->at(i).seconds, samples[1]->at(i).seconds,
-                                        samples[2]->at(i).seconds);
+        const double at =
+            combine([&](std::size_t sample) { return (samples[sample].*arena).at(i).seconds; });
         last = whole[i].seconds = std::clamp(at, last, length);
     }
     return whole;
@@ -112,13 +116,12 @@ private:
     std::vector<std::pair<double, double>> points_;
 };
 
-StepTimeline stretched(const Samples& samples, const SteadyChunks& chunks) {
+template <typename Combine>
+StepTimeline stretched(const Samples& samples, const Combine& combine) {
     StepTimeline whole = samples.back();
-    whole.length = chunks.at_end(samples[0].length, samples[1].length, samples[2].length);
-    whole.device = whole_changes({&samples[0].device, &samples[1].device, &samples[2].device},
-                                 chunks, whole.length);
-    whole.host =
-        whole_changes({&samples[0].host, &samples[1].host, &samples[2].host}, chunks, whole.length);
+    whole.length = combine([&](std::size_t sample) { return samples[sample].length; });
+    whole.device = whole_changes(samples, &StepTimeline::device, combine, whole.length);
+    whole.host = whole_changes(samples, &StepTimeline::host, combine, whole.length);
     const Stretch stretch(samples.back(), whole);
     for (StepTimeline::Stream& stream : whole.streams) {
         for (StepTimeline::Busy& busy : stream.busy)
@@ -127,26 +130,50 @@ StepTimeline stretched(const Samples& samples, const SteadyChunks& chunks) {
     return whole;
 }
 
-Result<StepTimeline> sampled_timeline(const RankSpec& spec, const StageShape& shape,
-                                      const DryRunOptions& options, const SteadyChunks& chunks) {
+// `list`: what is different in each sample; `record` makes its timeline.
+template <typename List, typename Record, typename Combine>
+Result<StepTimeline> from_samples(const List& list, const Record& record, const Combine& combine) {
     Samples samples;
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-        StageShape sampled = shape;
-        sampled.sample = chunks.samples[i];
-        RM_TRY(samples[i], record_timeline(spec, sampled, options));
+    for (const auto& sample : list) {
+        RM_TRY(StepTimeline timeline, record(sample));
         // All samples make the same requests: without times one sample is enough.
-        if (!samples[i].timed) return std::move(samples[i]);
+        if (!timeline.timed) return timeline;
+        samples.push_back(std::move(timeline));
     }
-    return stretched(samples, chunks);
+    return stretched(samples, combine);
+}
+
+Result<StepTimeline> timeline_of_chunks(const RankSpec& spec, const StageShape& shape,
+                                        const DryRunOptions& options) {
+    RM_TRY(const auto chunks, SteadyChunks::of(spec, shape, options));
+    if (!chunks) return record_timeline(spec, shape, options);
+    StageShape sampled = shape;
+    const auto record = [&](const ChunkSample& sample) {
+        sampled.sample = sample;
+        return record_timeline(spec, sampled, options);
+    };
+    return from_samples(chunks->samples, record,
+                        [&](const auto& at) { return chunks->at_end(at(0), at(1), at(2)); });
+}
+
+Result<StepTimeline> timeline_of_ring(const RankSpec& spec, const StageShape& shape,
+                                      const DryRunOptions& options) {
+    RM_TRY(const auto ring, SteadyRing::of(spec, shape, options));
+    if (!ring) return timeline_of_chunks(spec, shape, options);
+    StageShape sampled = shape;
+    const auto record = [&](const RingSample& sample) {
+        sampled.ring_sample = sample;
+        return timeline_of_ring(spec, sampled, options);
+    };
+    return from_samples(ring->samples, record,
+                        [&](const auto& at) { return ring->at_end(at(0), at(1)); });
 }
 
 }  // namespace
 
 Result<StepTimeline> timeline_of(const RankSpec& spec, const StageShape& shape,
                                  const DryRunOptions& options) {
-    RM_TRY(const auto chunks, SteadyChunks::of(spec, shape, options));
-    RM_TRY(StepTimeline timeline, chunks ? sampled_timeline(spec, shape, options, *chunks)
-                                         : record_timeline(spec, shape, options));
+    RM_TRY(StepTimeline timeline, timeline_of_ring(spec, shape, options));
     if (timeline.timed) return timeline;
     timeline.length = static_cast<double>(timeline.device.size());
     count_changes(timeline.device, timeline.length);

@@ -26,26 +26,14 @@ struct BlockListener {
     std::function<void()> on_attention_sent;
 };
 
-// Everything but weights and activations that a block works with; borrowed for one micro-batch.
-struct BlockContext {
-    const ModelConfig& model;
-    const RankLayout& layout;
+// Borrowed for one micro-batch.
+struct BlockContext : TileContext {
     const SequenceRuns& runs;
     RotaryTables& rotary;
-    StepMemory& memory;
-    std::vector<Scratch>& lanes;
-    TensorTiles& tiles;
     Attention& attention;
-    const Ops& ops;
     const BlockListener& listener;
     LayerPass pass;  // for which the time counts
 
-    // For the next loop over tiles.
-    Windows windows() const {
-        memory.settle();
-        return {memory, layout, layout.lanes()};
-    }
-    Scratch& scratch(const Tile& tile) const { return lanes[usize(tile.lane)]; }
     bool exchanges_heads() const { return !attention.heads().direct(); }
 };
 

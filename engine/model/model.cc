@@ -98,17 +98,7 @@ struct Model::MicroPass {
         model.passes_.end();
     }
     BlockContext context(const BlockListener& listener, LayerPass of) {
-        return {model.config_,
-                model.layout_,
-                runs,
-                rotary,
-                model.memory_,
-                model.lanes_,
-                model.tiles_,
-                model.attention_,
-                model.ops_,
-                listener,
-                of};
+        return {model.tile_context(), runs, rotary, model.attention_, listener, of};
     }
     // Keeps the layer's input; `all` may be there, with what else it keeps.
     void keep(LayerInput input, std::optional<LayerKept> all) {
@@ -153,7 +143,7 @@ Model::Model(const RankStreams& streams, const ModelConfig& config, Weights& wei
       ops_(streams.kernels, {workspace_.data(), workspace_.size()}, streams.compute, &memory_),
       attention_(streams, memory_, config, layout, shapes_, ops_, timers_.attention),
       lanes_(make_lanes(streams.kernels, shapes_, layout, !attention_.heads().direct())),
-      head_({config_, layout, shapes_, weights, memory_, lanes_, tiles_, ops_, targets_}) {}
+      head_({tile_context(), shapes_, weights, targets_}) {}
 
 // Rotary tables of these tokens.
 void Model::queue_rotary(MicroPass& pass) {

@@ -59,6 +59,7 @@ private:
     struct MicroPass;
     static constexpr int kNoUnit = ParameterTable::kNoUnit;
 
+    TileContext tile_context() { return {config_, layout_, memory_, lanes_, tiles_, ops_}; }
     const ParameterTable& table() const { return weights_.table(); }
     void queue_rotary(MicroPass& pass);
     void queue_embedding(MicroPass& pass, TokenStore& x);

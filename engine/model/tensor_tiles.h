@@ -2,10 +2,11 @@
 
 #include <vector>
 
+#include "engine/model/activations.h"
 #include "engine/streams/ops.h"
 #include "engine/streams/rank_streams.h"
-#include "engine/windows/rank_layout.h"
-#include "engine/windows/tile_task.h"
+#include "engine/windows/windows.h"
+#include "spec/model_preset.h"
 
 namespace rm {
 
@@ -92,6 +93,23 @@ private:
     int index_;
     std::vector<Lane> lanes_;
     ExposedExchange exchange_;
+};
+
+// Everything but weights that a loop over tiles works with; borrowed.
+struct TileContext {
+    const ModelConfig& model;
+    const RankLayout& layout;
+    StepMemory& memory;
+    std::vector<Scratch>& lanes;
+    TensorTiles& tiles;
+    const Ops& ops;
+
+    // For the next loop.
+    Windows windows() const {
+        memory.settle();
+        return {memory, layout, layout.lanes()};
+    }
+    Scratch& scratch(const Tile& tile) const { return lanes[usize(tile.lane)]; }
 };
 
 }  // namespace rm

@@ -272,6 +272,7 @@ Result<StageArenas> plan_arenas(const RankSpec& spec, const StageShape& shape, K
     DryRank rank(spec, {.types = like.types(), .like = &like});
     StageShape sampled = shape;
     if (!sampled.sample) sampled.sample = planning_sample(shape.memory);
+    if (!sampled.ring_sample) sampled.ring_sample = kPlanningRing;
     RM_RETURN_IF_ERROR(rank.enter(sampled));
     StageArenas arenas = rank.record_passes();
     RM_RETURN_IF_ERROR(place(arenas.device, shape.memory.reuse));

@@ -38,7 +38,8 @@ struct StageShape {
     std::int64_t context = 0;
     MemoryPolicy memory;
     RopeConfig rope;
-    std::optional<ChunkSample> sample = {};  // of dry runs; nothing: all chunks
+    std::optional<ChunkSample> sample = {};      // of dry runs; nothing: all chunks
+    std::optional<RingSample> ring_sample = {};  // likewise; nothing: all blocks
 };
 
 // The shape that a stage of a job gives its ranks.

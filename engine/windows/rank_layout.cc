@@ -270,6 +270,10 @@ void sample_chunks(RankLayout& layout, const ChunkSample& sample) {
     layout.sample = sample;
 }
 
+void sample_ring(RankLayout& layout, const RingSample& sample) {
+    if (layout.in_windows()) layout.ring_order.sample(sample.steps, sample.rounds);
+}
+
 SequenceRuns make_sequence_runs(const DocumentLayout& laid_out, const RankLayout& layout) {
     SequenceRuns runs;
     for (const std::vector<Piece>& pieces : laid_out.slots)

@@ -32,6 +32,13 @@ struct ChunkSample {
     std::optional<double> alpha = {};
 };
 
+// The blocks of a ring that a sample visits in windows: the first steps of a round, and the first
+// rounds. At both ends of the ring all other slots' blocks see the same share of the queries.
+struct RingSample {
+    int steps = 0;
+    int rounds = 0;
+};
+
 // With this alpha, the pattern of kept tiles repeats every `chunks` chunks: the policy's alpha if
 // its pattern repeats after a few chunks, else the nearest alpha whose pattern does.
 struct KeptPeriod {
@@ -43,6 +50,8 @@ KeptPeriod kept_period(const MemoryPolicy& policy);
 // A sample large enough to show a pass's memory requests and their order: it reuses every slot of a
 // window more than once and covers the whole pattern of kept tiles.
 ChunkSample planning_sample(const MemoryPolicy& policy);
+// Large enough to reuse every store that blocks and their sums take in turn.
+constexpr RingSample kPlanningRing{.steps = 6, .rounds = 4};
 
 // A tile of the T tokens. The activations of some tiles are kept for the backward pass, those of
 // the others are recomputed.
@@ -144,6 +153,8 @@ struct RankShapes {
 
 // Leaves out all chunks but the sample's. Sizes and places stay those of the whole context.
 void sample_chunks(RankLayout& layout, const ChunkSample& sample);
+// Does nothing outside of windows: whole blocks are few.
+void sample_ring(RankLayout& layout, const RingSample& sample);
 
 // Consecutive tokens of a slot that attention takes at once. Cuts lie on tile boundaries of
 // the runs, just below multiples of slot_chunk_tokens: the number of chunks does not depend on the

@@ -20,8 +20,6 @@ public:
     enum class Place { device, host };
     TokenStore(StepMemory& memory, BufferName name, Place place, DType dtype,
                std::initializer_list<std::int64_t> shape);
-    // On the device, in memory that another object owns.
-    explicit TokenStore(const TensorView& view) : view_(view), place_(Place::device) {}
     TokenStore(TokenStore&&) noexcept = default;
     TokenStore& operator=(TokenStore&&) noexcept = default;
 
@@ -48,8 +46,8 @@ private:
     void add_marks(const TokenRange& rows, std::vector<StreamOrder::Mark>& marks) const;
 
     BufferName name_;
-    ArenaTensor memory_;  // none: borrowed
-    TensorView view_;     // whole
+    ArenaTensor memory_;
+    TensorView view_;  // whole
     Place place_ = Place::device;
     bool travels_ = false;
     std::vector<Stored> stored_;    // of the host, by their first rows

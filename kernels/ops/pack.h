@@ -11,6 +11,11 @@ constexpr std::int64_t packed_words(std::int64_t C) {
     return (C + 3) / 4 + 1;
 }
 
+inline void check_packed(std::string_view op, const Operands& all) {
+    RM_CHECK(all["W"] == packed_words(all["C"]), "{}: {} words for rows of {}; {} fit", op,
+             all["W"], all["C"], packed_words(all["C"]));
+}
+
 struct PackRows {
     TensorView x;
     TensorView packed;
@@ -18,8 +23,7 @@ struct PackRows {
     static constexpr std::string_view kName = "pack_rows";
     void operands(Operands& all) const {
         all.reads().compute<"T C">(x, "x").writes().indices<"T W">(packed, "packed");
-        RM_CHECK(all["W"] == packed_words(all["C"]), "pack_rows: {} words for rows of {}; {} fit",
-                 all["W"], all["C"], packed_words(all["C"]));
+        check_packed(kName, all);
     }
 };
 
@@ -30,8 +34,7 @@ struct UnpackRows {
     static constexpr std::string_view kName = "unpack_rows";
     void operands(Operands& all) const {
         all.reads().indices<"T W">(packed, "packed").writes().compute<"T C">(x, "x");
-        RM_CHECK(all["W"] == packed_words(all["C"]), "unpack_rows: {} words for rows of {}; {} fit",
-                 all["W"], all["C"], packed_words(all["C"]));
+        check_packed(kName, all);
     }
 };
 

@@ -193,6 +193,15 @@ RigResult run_rig(const RigConfig& config) {
     return results[0];
 }
 
+MemoryPolicy policy_of(KeptPlace kept, WorkingSet working, Keep keep, double alpha) {
+    MemoryPolicy p;
+    p.kept = kept;
+    p.working = working;
+    p.keep = keep;
+    p.alpha = alpha;
+    return p;
+}
+
 ModelConfig small_model() {
     return {.vocabulary = 61,
             .hidden = 32,

@@ -72,6 +72,7 @@ struct RigResult {
 RigResult run_rig(const RigConfig& config);
 
 ModelConfig small_model();
+MemoryPolicy policy_of(KeptPlace kept, WorkingSet working, Keep keep, double alpha);
 
 // max |a - b| relative to b's largest element.
 double relative_difference(const std::vector<double>& a, const std::vector<double>& b);

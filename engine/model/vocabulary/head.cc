@@ -28,13 +28,8 @@ void Head::queue(TokenStore x, const LossWork& work) {
     queue_blocks(x, work);
 }
 
-Windows Head::windows() const {
-    context_.memory.settle();
-    return {context_.memory, context_.layout, context_.layout.lanes()};
-}
-
 TensorView Head::rstd(const Tile& tile, const TensorView& x) const {
-    return context_.lanes[usize(tile.lane)].rstd->rows(0, x.dim(0));
+    return context_.scratch(tile).rstd->rows(0, x.dim(0));
 }
 
 // The tile's, of all ranks and blocks, (tensor, blocks * tile, 3).
@@ -144,7 +139,7 @@ void Head::queue_statistics(int block, int next, TokenStore& x, TokenStore& stat
     Weights& weights = context_.weights;
     weights.prefetch(context_.ops, next);
     const HeadRows head = weights.acquire_head(context_.ops, block, LayerPass::forward);
-    Windows all = windows();
+    Windows all = context_.windows();
     const TileWindow at_x = all.read(x, Rows::shards);
     const TileWindow at_statistics = all.write(statistics, Rows::tokens);
     all.for_each([&](const Tile& tile) {
@@ -165,7 +160,7 @@ TileTask Head::statistics_tile(const HeadRows& head, Tile tile, TensorView x,
 // Merges the statistics of all blocks and tensor ranks, in the order of ranks, then blocks.
 void Head::queue_loss(std::vector<TokenStore>& statistics, TokenStore* lse,
                       const TensorView& loss_sum) {
-    Windows all = windows();
+    Windows all = context_.windows();
     std::vector<TileWindow> at_statistics;
     for (TokenStore& store : statistics)
         at_statistics.push_back(all.read(store, Rows::tokens));
@@ -198,7 +193,7 @@ void Head::queue_gradients(int block, TokenStore& x, TokenStore& lse, TokenStore
     weights.prefetch(context_.ops, next);
     const HeadRows head = weights.acquire_head(context_.ops, block, LayerPass::backward);
     {
-        Windows all = windows();
+        Windows all = context_.windows();
         const TileWindow at_x = all.read(x, Rows::shards);
         const TileWindow at_lse = all.read(lse, Rows::tokens);
         const TileWindow at_d_normed = all.on(&d_normed, Rows::shards, access_to_sum(first, last));

@@ -2,24 +2,15 @@
 
 #include <vector>
 
-#include "engine/model/activations.h"
 #include "engine/model/tensor_tiles.h"
 #include "engine/model/weights.h"
-#include "engine/windows/windows.h"
-#include "spec/model_preset.h"
 
 namespace rm {
 
-// The head works with these; it borrows them for as long as it lives.
-struct HeadContext {
-    const ModelConfig& model;
-    const RankLayout& layout;
+// Borrowed for as long as the head lives.
+struct HeadContext : TileContext {
     const RankShapes& shapes;
     Weights& weights;
-    StepMemory& memory;
-    std::vector<Scratch>& lanes;
-    TensorTiles& tiles;
-    const Ops& ops;
     const Tensor& targets;  // (T) i32
 };
 
@@ -51,7 +42,6 @@ private:
         Into into = Into::add;
     };
 
-    Windows windows() const;
     int last_layer() const;  // its unit
     TensorView rstd(const Tile& tile, const TensorView& x) const;
     TensorView statistics_of(const Tile& tile) const;

@@ -153,14 +153,22 @@ protected:
             [&](std::int64_t h) { return rank.key_head(rank.layout.ulysses_index, h); }, value);
     }
 
+    // As attention gets them.
+    struct Attended {
+        explicit Attended(ExchangeRank& rank)
+            : q(rank.store(DType::f64, rank.shapes.attended_q, kHeadDim)),
+              by_head(rank.store(DType::f64, rank.shapes.attended_q, 0)),
+              k(rank.store(DType::f64, rank.shapes.attended_kv, kHeadDim)) {}
+        TokenStore q, by_head, k;
+    };
+
     // Sends queries, numbers of query heads, and keys.
-    static void send_all(ExchangeRank& rank, TokenStore& q, TokenStore& by_head, TokenStore& k,
-                         const ValueOf& value) {
-        TilesToHeads sender(rank.exchange, {{&q, rank.exchange.queries()},
-                                            {&by_head, rank.exchange.queries()},
-                                            {&k, rank.exchange.keys()}});
+    static void send_all(ExchangeRank& rank, Attended& to, const ValueOf& value) {
+        TilesToHeads sender(rank.exchange, {{&to.q, rank.exchange.queries()},
+                                            {&to.by_head, rank.exchange.queries()},
+                                            {&to.k, rank.exchange.keys()}});
         Windows(rank.memory, rank.layout, rank.layout.lanes()).for_each([&](Tile tile) -> TileTask {
-            const DType type = q.shape().dtype();
+            const DType type = to.q.shape().dtype();
             const std::int64_t count = tile.range.count;
             const RankShapes& s = rank.shapes;
             const TensorView q_rows =
@@ -202,25 +210,19 @@ protected:
 
 TEST_P(HeadExchanges, BringEveryHeadWhereItIsAttended) {
     run([](ExchangeRank& rank) {
-        const RankShapes& s = rank.shapes;
-        TokenStore q = rank.store(DType::f64, s.attended_q, kHeadDim);
-        TokenStore by_head = rank.store(DType::f64, s.attended_q, 0);
-        TokenStore k = rank.store(DType::f64, s.attended_kv, kHeadDim);
-        send_all(rank, q, by_head, k, random_value);
-        EXPECT_EQ(rank.read(q), attended_queries(rank, kHeadDim, random_value));
-        EXPECT_EQ(rank.read(by_head), attended_queries(rank, 1, random_value));
-        EXPECT_EQ(rank.read(k), attended_keys(rank, random_value));
+        Attended to(rank);
+        send_all(rank, to, random_value);
+        EXPECT_EQ(rank.read(to.q), attended_queries(rank, kHeadDim, random_value));
+        EXPECT_EQ(rank.read(to.by_head), attended_queries(rank, 1, random_value));
+        EXPECT_EQ(rank.read(to.k), attended_keys(rank, random_value));
     });
 }
 
 TEST_P(HeadExchanges, BringQueriesBackAsTheyWere) {
     run([](ExchangeRank& rank) {
-        const RankShapes& s = rank.shapes;
-        TokenStore q = rank.store(DType::f64, s.attended_q, kHeadDim);
-        TokenStore by_head = rank.store(DType::f64, s.attended_q, 0);
-        TokenStore k = rank.store(DType::f64, s.attended_kv, kHeadDim);
-        send_all(rank, q, by_head, k, random_value);
-        receive(rank, {q, rank.exchange.queries(), s.Hq, DType::f64},
+        Attended to(rank);
+        send_all(rank, to, random_value);
+        receive(rank, {to.q, rank.exchange.queries(), rank.shapes.Hq, DType::f64},
                 [&](const Tile& tile, const Numbers& rows) {
                     EXPECT_EQ(rows, query_rows(rank, tile, kHeadDim, random_value));
                 });
@@ -278,10 +280,8 @@ TEST_P(HeadExchanges, ConvertWhatTravelsInAnotherType) {
 TEST_P(HeadExchanges, SendEveryRankItsHeadsOnce) {
     run([](ExchangeRank& rank) {
         const RankShapes& s = rank.shapes;
-        TokenStore q = rank.store(DType::f64, s.attended_q, kHeadDim);
-        TokenStore by_head = rank.store(DType::f64, s.attended_q, 0);
-        TokenStore k = rank.store(DType::f64, s.attended_kv, kHeadDim);
-        send_all(rank, q, by_head, k, small_value);
+        Attended to(rank);
+        send_all(rank, to, small_value);
         rank.finish();
         const std::int64_t others = rank.layout.ulysses - 1;
         const std::int64_t per_token =

@@ -36,6 +36,22 @@ DryJob large_job(const Mesh& mesh) {
     return job;
 }
 
+void PrintTo(const PolicyCase& c, std::ostream* out) {
+    *out << c.name;
+}
+
+DryJob job_of(const PolicyCase& c, std::int64_t num_layers, Kernels* host) {
+    DryJob job = little_job(num_layers, c.mesh, c.zero);
+    job.shape.memory.kept = c.kept;
+    job.shape.memory.working = c.working;
+    job.shape.memory.keep = c.keep;
+    job.shape.memory.alpha = c.alpha;
+    job.shape.memory.reuse = c.reuse;
+    job.shape.memory.keep_precision = c.precision;
+    if (c.host_state) job.spec.host = host;
+    return job;
+}
+
 Mesh mesh_of(int data, int ring, int ulysses, int tensor, int inner) {
     return Mesh::make(data, ring, ulysses, tensor, inner).value();
 }

@@ -7,28 +7,9 @@
 namespace rm::test {
 namespace {
 
-struct KeepCase {
-    std::string name;
-    Mesh mesh;
-    int zero = 0;
-    KeptPlace kept = KeptPlace::device;
-    WorkingSet working = WorkingSet::whole;
-    Keep keep = Keep::input_and_attention;
-    double alpha = 1;
-    KeptPrecision precision = KeptPrecision::compute;
-};
-void PrintTo(const KeepCase& c, std::ostream* out) {
-    *out << c.name;
-}
-
-DryJob job_of(const KeepCase& c, std::int64_t layers, int keep_every) {
-    DryJob job = little_job(layers, c.mesh, c.zero);
-    job.shape.memory.kept = c.kept;
-    job.shape.memory.working = c.working;
-    job.shape.memory.keep = c.keep;
-    job.shape.memory.alpha = c.alpha;
+DryJob job_of(const PolicyCase& c, std::int64_t layers, int keep_every) {
+    DryJob job = job_of(c, layers);
     job.shape.memory.keep_every = keep_every;
-    job.shape.memory.keep_precision = c.precision;
     return job;
 }
 
@@ -36,7 +17,7 @@ Prediction prediction_of(const DryJob& job, DryRunMode mode) {
     return predict(job.spec, job.shape, on_l40s(mode)).value();
 }
 
-class KeepEvery : public testing::TestWithParam<KeepCase> {};
+class KeepEvery : public testing::TestWithParam<PolicyCase> {};
 
 TEST_P(KeepEvery, IsPredictedFromFewLayers) {
     for (const auto& [layers, every] : {std::pair{20, 2}, {21, 2}, {31, 3}, {29, 4}}) {
@@ -52,7 +33,7 @@ TEST_P(KeepEvery, IsPredictedFromFewLayers) {
     }
 }
 
-std::vector<KeepCase> cases() {
+std::vector<PolicyCase> cases() {
     const auto host = KeptPlace::host;
     const auto fp8 = KeptPrecision::fp8;
     return {{.name = "one", .mesh = mesh_of(1, 1, 1, 1)},
@@ -72,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(Policies, KeepEvery, testing::ValuesIn(cases()),
                          [](const auto& info) { return info.param.name; });
 
 // All that is kept is inputs, on the host.
-KeepCase inputs_alone(KeptPrecision precision) {
+PolicyCase inputs_alone(KeptPrecision precision) {
     return {.name = "",
             .mesh = mesh_of(1, 1, 1, 1),
             .kept = KeptPlace::host,
@@ -87,7 +68,7 @@ std::int64_t host_bytes(const DryJob& job) {
 
 // 24 of T x C, or those of 6 groups and the 3 others of the last.
 TEST(KeepEveryLayers, TakesTheMemoryOfAGroupAndOneInputPerGroup) {
-    const KeepCase c = inputs_alone(KeptPrecision::compute);
+    const PolicyCase c = inputs_alone(KeptPrecision::compute);
     const DryJob all = job_of(c, 24, 1), fewer = job_of(c, 24, 4);
     const std::int64_t input = all.shape.context * all.spec.model.hidden * 2;
     EXPECT_EQ(host_bytes(all) - host_bytes(fewer), (24 - 9) * input);

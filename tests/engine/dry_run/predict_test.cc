@@ -47,33 +47,6 @@ double sum_of(const std::map<std::string, double>& values) {
     return sum;
 }
 
-struct PolicyCase {
-    std::string name;
-    Mesh mesh;
-    int zero = 0;
-    KeptPlace kept = KeptPlace::device;
-    WorkingSet working = WorkingSet::whole;
-    Keep keep = Keep::input_and_attention;
-    double alpha = 1;
-    ArenaReuse reuse = ArenaReuse::on;
-    bool host_state = false;
-    std::int64_t micro_batches = 1;
-};
-void PrintTo(const PolicyCase& c, std::ostream* out) {
-    *out << c.name;
-}
-
-DryJob job_of(const PolicyCase& c, std::int64_t layers, Kernels* host) {
-    DryJob job = little_job(layers, c.mesh, c.zero);
-    job.shape.memory.kept = c.kept;
-    job.shape.memory.working = c.working;
-    job.shape.memory.keep = c.keep;
-    job.shape.memory.alpha = c.alpha;
-    job.shape.memory.reuse = c.reuse;
-    if (c.host_state) job.spec.host = host;
-    return job;
-}
-
 class SteadyPrediction : public testing::TestWithParam<PolicyCase> {};
 
 // Memory is equal at both ends of the ring, and times differ little.

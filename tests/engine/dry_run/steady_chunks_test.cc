@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/clock.h"
+#include "engine/dry_run/steady_ring.h"
 #include "engine/dry_run/timeline.h"
 #include "tests/engine/dry_run/dry_jobs.h"
 
@@ -140,6 +141,32 @@ TEST(SteadyChunks, OfAShortContextAreAllOfThem) {
     EXPECT_FALSE(
         SteadyChunks::of(job.spec, job.shape, on_l40s(DryRunMode::steady)).value().has_value());
 }
+
+class SteadyRings : public testing::TestWithParam<Mesh> {};
+
+TEST_P(SteadyRings, AreTheWholeRing) {
+    ChunkCase c{.name = "ring", .mesh = GetParam(), .alpha = 0.5, .chunk = 2048};
+    c.context = c.mesh.size(Axis::ring) * 4 * c.chunk;
+    const DryJob job = job_of(c);
+    const DryRunOptions options = on_l40s(DryRunMode::steady);
+    ASSERT_TRUE(SteadyRing::of(job.spec, job.shape, options).value().has_value());
+    const Prediction steady = prediction_of(job, options, DryRunMode::steady);
+    DryJob last = job;
+    last.spec.rank = c.mesh.num_ranks() - 1;  // its messages are those of the slower end
+    const Prediction first = prediction_of(job, options, DryRunMode::one_rank);
+    const Prediction end = prediction_of(last, options, DryRunMode::one_rank);
+    EXPECT_EQ(steady.device, first.device);
+    EXPECT_EQ(steady.host, first.host);
+    for (const std::string name : {"ring", "uploaded", "downloaded"})
+        EXPECT_EQ(steady.moved.at(name), std::max(first.moved.at(name), end.moved.at(name)));
+    const double slower = std::max(first.step.value, end.step.value);
+    EXPECT_NEAR(steady.step.value / slower, 1, 1e-2);
+    std::printf("    step %.9f s, steady %.9f s\n", slower, steady.step.value);
+}
+
+INSTANTIATE_TEST_SUITE_P(Meshes, SteadyRings,
+                         testing::Values(mesh_of(1, 12, 1, 1), mesh_of(1, 12, 1, 1, 2),
+                                         mesh_of(1, 20, 1, 1, 10), mesh_of(1, 48, 1, 1, 8)));
 
 // Takes well under a second, as `ring-bench dry-run --chunks` measures.
 TEST(SteadyChunks, PredictSixteenMillionTokensWhileSomebodyWaits) {

@@ -39,6 +39,7 @@ SampledCase random_case(std::uint32_t seed) {
     c.spec.mesh = pick(random, {Mesh::make(1, 1, 1, 1).value(), Mesh::make(2, 1, 1, 1).value(),
                                 Mesh::make(1, 2, 1, 1).value(), Mesh::make(1, 3, 1, 1).value(),
                                 Mesh::make(1, 4, 1, 1, 2).value(), Mesh::make(1, 1, 2, 1).value(),
+                                Mesh::make(1, 9, 1, 1).value(), Mesh::make(1, 12, 1, 1, 2).value(),
                                 Mesh::make(1, 1, 1, 2).value(), Mesh::make(1, 2, 2, 1).value(),
                                 Mesh::make(2, 2, 1, 1).value(), Mesh::make(1, 2, 2, 2).value()});
     c.spec.rank = static_cast<int>(random() % usize(c.spec.mesh.num_ranks()));
@@ -107,6 +108,27 @@ TEST(ChunkSample, HasFarFewerItemsThanALongContext) {
         return rank.schedule().items.size();
     };
     EXPECT_EQ(items(64 * 4096), items(64 * 64));
+}
+
+// Each rank records its passes when it starts: a ring of 512 takes no longer than one of 8.
+TEST(RingSample, HasFarFewerItemsThanALongRing) {
+    MemoryPolicy memory;
+    memory.tile_tokens = memory.chunk_tokens = 64;
+    memory.kept = KeptPlace::host;
+    memory.working = WorkingSet::windows;
+    const auto items = [&](int ring, int inner) {
+        RankSpec spec;
+        spec.model = small_model();
+        spec.mesh = Mesh::make(1, ring, 1, 1, inner).value();
+        spec.rank = ring - 1;
+        DryRank rank(spec, {.types = {DType::f32, DType::f32, DType::f32}});
+        const StageShape shape{64 * 32 * ring, memory, {}, planning_sample(memory), kPlanningRing};
+        RM_CHECK(rank.enter(shape).ok(), "enter");
+        rank.record_passes();
+        return rank.schedule().items.size();
+    };
+    EXPECT_EQ(items(512, 512), items(8, 8));
+    EXPECT_EQ(items(512, 8), items(64, 8));
 }
 
 TEST(KeptPeriod, IsTheFewestChunksAfterWhichKeptTilesRepeat) {

@@ -41,21 +41,13 @@ RigConfig config_of(const KeepCase& c) {
     return config;
 }
 
-MemoryPolicy policy(KeptPlace kept, WorkingSet working, Keep keep, double alpha) {
-    MemoryPolicy p;
-    p.kept = kept;
-    p.working = working;
-    p.keep = keep;
-    p.alpha = alpha;
-    return p;
-}
-
 std::vector<KeepCase> cases() {
     const MemoryPolicy device = {};
-    const auto whole = policy(KeptPlace::host, WorkingSet::whole, Keep::input_and_attention, 0.5);
-    const auto windows = policy(KeptPlace::host, WorkingSet::windows, Keep::input, 0.5);
+    const auto whole =
+        policy_of(KeptPlace::host, WorkingSet::whole, Keep::input_and_attention, 0.5);
+    const auto windows = policy_of(KeptPlace::host, WorkingSet::windows, Keep::input, 0.5);
     const auto windows_out =
-        policy(KeptPlace::host, WorkingSet::windows, Keep::input_and_attention, 1);
+        policy_of(KeptPlace::host, WorkingSet::windows, Keep::input_and_attention, 1);
     const auto mesh = [](int data, int ring, int ulysses, int tensor) {
         return Mesh::make(data, ring, ulysses, tensor).value();
     };
@@ -105,7 +97,7 @@ TEST(KeepEveryLayer, SendsTheForwardPassOnceMoreAlongTheRing) {
 }
 
 RigConfig rounded(KeptPrecision precision, WorkingSet working, DType compute) {
-    KeepCase c{"", Mesh(), policy(KeptPlace::host, working, Keep::input, 0.5)};
+    KeepCase c{"", Mesh(), policy_of(KeptPlace::host, working, Keep::input, 0.5)};
     c.policy.keep_precision = precision;
     RigConfig config = config_of(c);
     config.backend = cpu_backend(1, compute);

@@ -136,7 +136,8 @@ TEST_P(EngineSchedule, NeedsEveryWait) {
     const Mesh& mesh = GetParam().mesh;
     const bool has_lanes = mesh.size(Axis::tensor) * mesh.size(Axis::ulysses) > 1;
     const bool depends_on_chunk =
-        has_lanes || (GetParam().policy.working == WorkingSet::windows && mesh.num_ranks() > 1);
+        (GetParam().policy.working == WorkingSet::windows && mesh.num_ranks() > 1) ||
+        (GetParam().policy.kept == KeptPlace::host && has_lanes);
     const std::vector<WaitSite> sites = wait_sites(schedule, findings);
     std::int64_t count = 0, redundant = 0;
     for (const WaitSite& site : sites) {
@@ -153,13 +154,9 @@ TEST_P(EngineSchedule, NeedsEveryWait) {
 }
 
 MemoryPolicy policy(KeptPlace kept, WorkingSet working, Keep keep, double alpha, int prefetch = 1) {
-    MemoryPolicy p;
+    MemoryPolicy p = policy_of(kept, working, keep, alpha);
     p.tile_tokens = 64;
     p.chunk_tokens = 128;
-    p.kept = kept;
-    p.working = working;
-    p.keep = keep;
-    p.alpha = alpha;
     p.prefetch = prefetch;
     return p;
 }

@@ -115,42 +115,48 @@ void for_each_slot(Check check) {
     }
 }
 
+// `inner(outer)` lists the inner chunks that an outer one meets, in their order.
+template <typename Inner>
+void expect_pairs(const ChunkPairs& pairs, std::size_t num_outer, const Inner& inner) {
+    ASSERT_EQ(pairs.num_outer(), num_outer);
+    std::size_t pair = 0;
+    for (std::size_t outer = 0; outer < num_outer; ++outer) {
+        for (const std::size_t met : inner(outer)) {
+            ASSERT_LT(pair, pairs.size());
+            ASSERT_EQ(pairs[pair].outer, outer);
+            ASSERT_EQ(pairs[pair].inner, met);
+            ++pair;
+        }
+    }
+    ASSERT_EQ(pair, pairs.size());
+}
+
 TEST(ChunksByQueries, AreThoseThatSeeEachOtherInTheOrderOfTheRing) {
     for_each_slot([](const RankLayout& layout, const SequenceRuns& runs, const Meetings& expected) {
         if (!layout.in_windows()) return;
-        std::size_t pair = 0;
-        ASSERT_EQ(runs.by_queries.num_outer(), runs.query_chunks.size());
-        for (std::size_t query = 0; query < runs.query_chunks.size(); ++query) {
-            ASSERT_GT(runs.by_queries.count(query), 0u) << "a query chunk without keys";
+        expect_pairs(runs.by_queries, runs.query_chunks.size(), [&](std::size_t query) {
+            std::vector<std::size_t> keys;
             for (std::size_t key = 0; key < expected.num_keys(); ++key) {
-                if (!expected.meet(query, key)) continue;
-                ASSERT_LT(pair, runs.by_queries.size());
-                ASSERT_EQ(runs.by_queries[pair].outer, query);
-                ASSERT_EQ(runs.by_queries[pair].inner, key);
-                ++pair;
+                if (expected.meet(query, key)) keys.push_back(key);
             }
-        }
-        ASSERT_EQ(pair, runs.by_queries.size());
+            EXPECT_FALSE(keys.empty()) << "a query chunk without keys";
+            return keys;
+        });
     });
 }
 
 TEST(ChunksByKeys, AreTheSamePairsInTheOrderOfTheBackwardPass) {
     for_each_slot([](const RankLayout& layout, const SequenceRuns& runs, const Meetings& expected) {
         const std::size_t per_block = runs.chunks_per_block();
-        std::size_t pair = 0;
-        ASSERT_EQ(runs.by_keys.num_outer(), expected.num_keys());
-        for (std::size_t outer = 0; outer < expected.num_keys(); ++outer) {
+        expect_pairs(runs.by_keys, expected.num_keys(), [&](std::size_t outer) {
             const int block = layout.ring_order.backward(static_cast<int>(outer / per_block));
             const std::size_t key = usize(block) * per_block + outer % per_block;
+            std::vector<std::size_t> queries;
             for (std::size_t query = 0; query < runs.query_chunks.size(); ++query) {
-                if (!expected.meet(query, key)) continue;
-                ASSERT_LT(pair, runs.by_keys.size());
-                ASSERT_EQ(runs.by_keys[pair].outer, outer);
-                ASSERT_EQ(runs.by_keys[pair].inner, query);
-                ++pair;
+                if (expected.meet(query, key)) queries.push_back(query);
             }
-        }
-        ASSERT_EQ(pair, runs.by_keys.size());
+            return queries;
+        });
     });
 }
 
