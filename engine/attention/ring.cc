@@ -90,6 +90,13 @@ RingBuffers::RingBuffers(const RankStreams& rank_streams, StepMemory& step_memor
     memory.add_mover(*down_);
 }
 
+// The next stage makes streams of its own.
+RingBuffers::~RingBuffers() {
+    for (const Stream* stream : {up_.get(), down_.get()}) {
+        if (stream != nullptr) streams.order.forget(*stream);
+    }
+}
+
 WindowStreams RingBuffers::hop_streams() const {
     Stream& up = up_ ? *up_ : streams.from_host;
     Stream& down = down_ ? *down_ : streams.to_host;

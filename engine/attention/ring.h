@@ -20,6 +20,9 @@ public:
     // Borrows all.
     RingBuffers(const RankStreams& streams, StepMemory& memory, const RankLayout& layout,
                 std::int64_t num_kv_heads, std::int64_t head_dim);
+    RingBuffers(const RingBuffers&) = delete;
+    RingBuffers& operator=(const RingBuffers&) = delete;
+    ~RingBuffers();
 
     struct Events {
         std::unique_ptr<Event> arrived;

@@ -15,13 +15,24 @@ void merge(StreamOrder::VectorClock& into, const StreamOrder::VectorClock& clock
 
 }  // namespace
 
+// A new stream goes on where a forgotten one ended: all that this one had waited for is over.
 std::size_t StreamOrder::index_of(const Stream& stream) {
-    const auto found = std::find(streams_.begin(), streams_.end(), &stream);
-    const auto index = usize(found - streams_.begin());
-    if (found != streams_.end()) return index;
+    const auto found = std::ranges::find(streams_, &stream);
+    if (found != streams_.end()) return usize(found - streams_.begin());
+    const auto place = std::ranges::find(streams_, nullptr);
+    const auto index = usize(place - streams_.begin());
     RM_CHECK(index < kMaxStreams, "a rank has more than {} streams", kMaxStreams);
-    streams_.push_back(&stream);
+    if (place == streams_.end()) streams_.emplace_back();
+    streams_[index] = &stream;
+    num_queued_[index] = 0;
     return index;
+}
+
+void StreamOrder::forget(const Stream& stream) {
+    joined(stream);
+    const std::size_t index = index_of(stream);
+    streams_[index] = nullptr;
+    pending_[index] = nullptr;
 }
 
 void StreamOrder::set_pending(const Stream& stream, PendingWaits* pending) {

@@ -58,12 +58,14 @@ public:
     void set_pending(const Stream& stream, PendingWaits* pending);
     // The host has waited until the stream was empty.
     void joined(const Stream& stream);
+    // The stream is empty and about to be destroyed; another may take its place.
+    void forget(const Stream& stream);
 
 private:
     std::size_t index_of(const Stream& stream);
     void advance(const Stream& stream, std::size_t index);
 
-    std::vector<const Stream*> streams_;
+    std::vector<const Stream*> streams_;  // null: forgotten
     std::array<PendingWaits*, kMaxStreams> pending_{};
     std::array<VectorClock, kMaxStreams> known_{};  // by stream
     VectorClock num_queued_{};                      // of each stream, at its last mark

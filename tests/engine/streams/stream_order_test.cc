@@ -36,6 +36,23 @@ TEST_F(StreamOrders, NeverWaitForTheirOwn) {
     EXPECT_FALSE(order_.wait(*a_, order_.record(*a_, *done)));
 }
 
+// Stages make streams and destroy them: a new one is not taken for one that is gone.
+TEST_F(StreamOrders, GiveTheirPlacesToOthersWhenTheyAreForgotten) {
+    const auto done = event(), later = event();
+    for (std::size_t i = 0; i < 3 * StreamOrder::kMaxStreams; ++i) {
+        const std::unique_ptr<Stream> stream = device_->make_stream("stage");
+        work(*stream);
+        const auto mark = order_.record(*stream, *done);
+        EXPECT_TRUE(order_.wait(*a_, mark));
+        work(*a_);
+        EXPECT_TRUE(order_.wait(*stream, order_.record(*a_, *later)));
+        a_->synchronize();
+        stream->synchronize();
+        order_.forget(*stream);
+        EXPECT_FALSE(order_.needs_wait(*b_, mark)) << "it is over";
+    }
+}
+
 TEST_F(StreamOrders, LeaveOutWhatFollowsThroughAThirdStream) {
     const auto first = event(), second = event();
     work(*a_);
