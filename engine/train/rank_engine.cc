@@ -55,18 +55,26 @@ RankEngine::~RankEngine() {
     }
 }
 
-Status RankEngine::enter(const StageShape& shape) {
+// The last step's update on the host may still read what the stage owns.
+void RankEngine::leave() {
+    if (model_ == nullptr) return;
+    weights_.finish_update();
+    compute_->synchronize();
+    order_.joined(*compute_);
     trainer_.reset();
     model_.reset();
     passes_.reset();
+}
+
+Status RankEngine::enter(const StageShape& shape) {
+    leave();
     RM_TRY(StageArenas arenas, plan_arenas(spec_, shape, streams_.kernels));
     passes_ = std::make_unique<PlannedPasses>(streams_.kernels.device(), std::move(arenas));
     return enter(shape, *passes_);
 }
 
 Status RankEngine::enter(const StageShape& shape, PassMemory& passes) {
-    trainer_.reset();
-    model_.reset();
+    leave();
     RM_TRY(layout_, make_rank_layout(shape.context, spec_.mesh, spec_.rank, shape.memory));
     if (shape.sample) sample_chunks(*layout_, *shape.sample);
     if (shape.ring_sample) sample_ring(*layout_, *shape.ring_sample);

@@ -81,6 +81,8 @@ public:
     const StageArenas& arenas() const;
 
 private:
+    void leave();
+
     const RankSpec spec_;
     Network& network_;
     ProgressPage& progress_;

@@ -91,6 +91,8 @@ TEST_F(OlderState, ItsJobFileIsReadAndItsModelTrained) {
     ASSERT_EQ(submitted.code, 0) << submitted.err;
     const std::string id = submitted.out.substr(0, submitted.out.find('\n'));
     ASSERT_TRUE(reaches(id, "succeeded")) << job(id);
+    // A busy worker reports the last step after the end.
+    EXPECT_TRUE(wait_until(Seconds{30}, [&] { return job(id)["lastStep"]["step"] == 8; }));
     EXPECT_NEAR(job(id)["lastStep"]["loss"].get<double>(), 5.363, 0.001);
 }
 
