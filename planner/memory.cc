@@ -17,9 +17,10 @@ std::int64_t parts_of(const JobSpec& spec, int num_ranks) {
     return spec.parallel ? spec.parallel->size(Axis::tensor) : 1;
 }
 
-// A weight and its gradient in fp32, and two moments.
+// A weight in fp32, its gradient and two moments.
 std::int64_t bytes_per_parameter(const JobSpec& spec) {
-    return 4 + 4 + 2 * bytes_of(precision_of(spec.optimizer.moments));
+    return 4 + bytes_of(precision_of(spec.optimizer.gradients)) +
+           2 * bytes_of(precision_of(spec.optimizer.moments));
 }
 
 bool is_known(const JobSpec& spec, const UsableDevices& devices) {

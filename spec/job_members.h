@@ -184,7 +184,8 @@ void describe(Visit& visit, Like<MemoryPolicy> auto& policy) {
 
 template <typename Visit>
 void describe(Visit& visit, Like<OptimizerSpec> auto& optimizer) {
-    auto& [beta1, beta2, eps, weight_decay, clip_norm, place, moments, max_skipped] = optimizer;
+    auto& [beta1, beta2, eps, weight_decay, clip_norm, place, moments, gradients, max_skipped] =
+        optimizer;
     visit(Member{.name = "beta1", .help = "in [0, 1)"}, beta1);
     visit(Member{.name = "beta2", .help = "in [0, 1)"}, beta2);
     visit(Member{.name = "eps", .help = "positive"}, eps);
@@ -201,6 +202,11 @@ void describe(Visit& visit, Like<OptimizerSpec> auto& optimizer) {
     visit(Member{.name = "moments",
                  .help = "how the two moments are kept: `fp32`, or `bf16`, rounded stochastically"},
           moments);
+    visit(Member{.name = "gradients",
+                 .help = "how gradients are summed over ranks and kept: `fp32`, or `bf16`: each "
+                         "rank sums those of its tokens in fp32 and rounds them once; they are "
+                         "sharded then as from ZeRO stage 2 on"},
+          gradients);
     visit(Member{.name = "max_skipped",
                  .help = "how many updates in a row may be skipped because the gradient is not "
                          "finite: after that many the job fails, from 1"},

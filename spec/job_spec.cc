@@ -231,6 +231,10 @@ Status check_optimizer(const OptimizerSpec& o) {
     if (o.moments != "fp32" && o.moments != "bf16") {
         return invalid_argument("optimizer.moments: '{}' is not known; fp32 or bf16", o.moments);
     }
+    if (o.gradients != "fp32" && o.gradients != "bf16") {
+        return invalid_argument("optimizer.gradients: '{}' is not known; fp32 or bf16",
+                                o.gradients);
+    }
     return {};
 }
 

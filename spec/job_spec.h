@@ -102,8 +102,9 @@ struct OptimizerSpec {
     double weight_decay = 0.1;
     double clip_norm = 1.0;  // 0: never clips
     OptimizerPlace place = OptimizerPlace::device;
-    std::string moments = "fp32";  // fp32 | bf16 (rounded stochastically)
-    int max_skipped = 10;          // a run fails after this many non-finite updates in a row
+    std::string moments = "fp32";    // fp32 | bf16 (rounded stochastically)
+    std::string gradients = "fp32";  // fp32 | bf16: of all but norms, once a rank has formed them
+    int max_skipped = 10;            // a run fails after this many non-finite updates in a row
     bool operator==(const OptimizerSpec&) const = default;
 };
 

@@ -45,9 +45,10 @@ std::string data_text(const pb::DataSpec& data) {
 }
 
 std::string model_text(const pb::JobSpec& spec) {
-    const std::string& moments = spec.optimizer().moments();
-    return format("{}, {}{}", model_name(spec.model()), spec.precision(),
-                  moments == "bf16" ? ", moments bf16" : "");
+    const pb::OptimizerSpec& optimizer = spec.optimizer();
+    return format("{}, {}{}{}", model_name(spec.model()), spec.precision(),
+                  optimizer.moments() == "bf16" ? ", moments bf16" : "",
+                  optimizer.gradients() == "bf16" ? ", gradients bf16" : "");
 }
 
 // As requested; the attempts have the resulting mesh.

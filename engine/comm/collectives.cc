@@ -4,6 +4,8 @@
 #include <array>
 #include <optional>
 
+#include "kernels/bf16.h"
+
 namespace rm {
 namespace {
 
@@ -113,6 +115,11 @@ void add_elements(T* sum, const T* terms, std::int64_t count) {
         sum[i] += terms[i];
 }
 
+void add_elements(Bf16* sum, const Bf16* terms, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i)
+        sum[i] = to_bf16(from_bf16(sum[i]) + from_bf16(terms[i]));
+}
+
 void add(const TensorView& x, const TensorView& terms) {
     const std::int64_t count = x.num_elements();
     switch (x.dtype()) {
@@ -123,9 +130,8 @@ void add(const TensorView& x, const TensorView& terms) {
         case DType::i32:
             return add_elements(x.as<std::int32_t>(), terms.as<std::int32_t>(), count);
         case DType::bf16:
-            break;
+            return add_elements(x.as<Bf16>(), terms.as<Bf16>(), count);
     }
-    RM_CHECK(false, "sums are formed in f32, f64 or i32, not in {}", to_string(x.dtype()));
 }
 
 // Sends one part to the next rank and adds the one that arrives from the previous.

@@ -10,9 +10,9 @@
 
 // Collectives, written once over Transport. Blocking: called inside the communication stream (see
 // communicator.h for the queued form). Ring order is group order; sums are formed in the tensor's
-// dtype (f32, f64, i32) along the ring, so every transport gives the same bits and every rank of
-// the group ends with the same bits. A group of one moves nothing. With G ranks and n bytes, each
-// rank sends:
+// dtype along the ring (of bf16 in f32, rounded at each rank), so every transport gives the same
+// bits and every rank of the group ends with the same bits. A group of one moves nothing. With G
+// ranks and n bytes, each rank sends:
 //   ring_shift n, all_gather (G-1) n (n = its own part), all_reduce 2 (G-1) n/G and reduce_scatter
 //   (G-1) n/G (parts differ by one element when G does not divide), all_to_all (G-1) n/G, broadcast
 //   n along the chain, the last rank 0, barrier G-1.

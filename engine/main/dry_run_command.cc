@@ -55,7 +55,7 @@ private:
         coords[usize(Axis::ring)] = spec_.mesh.size(Axis::ring) - 1;
         spec_.rank = spec_.mesh.rank(coords);
         spec_.zero = spec.zero;
-        spec_.moments = moment_type(spec);
+        spec_.types = state_types(spec);
         spec_.positions = spec.data.positions;
         options_.types.compute = compute_type(spec);
         if (spec.optimizer.place == OptimizerPlace::device) return;

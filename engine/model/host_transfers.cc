@@ -54,15 +54,19 @@ void HostTransfers::take(const TensorView& from, const TensorView& sums, Into in
         stream().queue({"take_gradients", {&reads, 1}, {&writes, 1}, {}},
                        [&device = device_, part, to] { device.read(part, to.data()); });
     };
-    if (into == Into::overwrite) return read(from, sums);
-    if (device_.host_visible()) return ops_(Add{from, sums});
+    const auto put = [&](const TensorView& x, const TensorView& to) {
+        if (into == Into::overwrite) return ops_(Copy{x, to});
+        ops_(Add{x, to});
+    };
+    if (into == Into::overwrite && from.dtype() == sums.dtype()) return read(from, sums);
+    if (device_.host_visible()) return put(from, sums);
     const std::int64_t total = from.num_elements();
     const std::int64_t most = kBlock.value / size_of(from.dtype());
     for (std::int64_t first = 0; first < total; first += most) {
         const std::int64_t count = std::min(most, total - first);
         const TensorView block(block_.data(), from.dtype(), {count});
         read(from.rows(first, count), block);
-        ops_(Add{block, sums.rows(first, count)});
+        put(block, sums.rows(first, count));
     }
 }
 

@@ -24,8 +24,8 @@ public:
     const Ops& ops() const { return ops_; }
     Stream& stream() const { return ops_.stream(); }
 
-    // Adds the device's gradients to sums of the same type on the host. `from` stays in use until
-    // the host stream has passed this call.
+    // Adds the device's gradients to sums on the host, of the same type or bf16. `from` stays in
+    // use until the host stream has passed this call.
     void take(const TensorView& from, const TensorView& sums, Into into);
     // Uploads master weights, converted to the type of `to` if it differs, once the host stream has
     // reached the call. `free`: compute no longer needs the contents of `to`; null when the host

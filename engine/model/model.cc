@@ -206,7 +206,7 @@ void Model::queue_embedding_grad(MicroPass& pass, TokenStore& d_x) {
         const TileWindow at_d_x = windows.read(d_x, Rows::shards);
         windows.for_each(
             [&](const Tile& tile) { return look_up_grad(d_table, tile, at_d_x(tile)); });
-        weights_.release_embedding_grad(block);
+        weights_.release_embedding_grad(ops_, block);
     }
 }
 
@@ -243,7 +243,7 @@ void Model::queue_forward(MicroPass& pass) {
         if (pass.keeps && groups_.keeps_all(layer)) kept.emplace(memory_, layout_, shapes_, layer);
         block_forward(pass.context(sender, LayerPass::forward), weights, layer, input, x_next,
                       kept ? &*kept : nullptr);
-        weights_.release(layer, LayerPass::forward);
+        weights_.release(ops_, layer, LayerPass::forward);
         show_residual(layer + 1, x_next);
         if (keeps_input) pass.keep(std::move(input), std::move(kept));
         pass.x = std::move(x_next);
@@ -291,7 +291,7 @@ void Model::queue_again(MicroPass& pass, int layer, const BlockListener& listene
     if (input.rounded.empty()) input.make_rounded(memory_, layer);
     LayerKept kept(memory_, layout_, shapes_, layer);
     block_forward(pass.context(listener, LayerPass::again), weights, layer, input, x_next, &kept);
-    weights_.release(layer, LayerPass::again);
+    weights_.release(ops_, layer, LayerPass::again);
     pass.keep(std::move(input), std::move(kept));
     pass.keep(LayerInput(std::move(x_next)), std::nullopt);
 }
@@ -303,7 +303,7 @@ void Model::queue_block_backward(MicroPass& pass, int layer, const BlockListener
     pass.kept.pop_back();
     block_backward(pass.context(listener, LayerPass::backward), weights, layer, std::move(kept),
                    d_x);
-    weights_.release(layer, LayerPass::backward);
+    weights_.release(ops_, layer, LayerPass::backward);
 }
 
 void Model::queue_hidden(const SequenceRuns& runs, const TensorView& hidden) {

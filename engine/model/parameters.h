@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,12 @@ struct WeightShare {
     std::int64_t vocabulary_block = 0;
 };
 WeightShare make_weight_share(const Mesh& mesh, int rank, int stage);
+
+// The types of a state: bf16; nothing: the accum type.
+struct StateTypes {
+    std::optional<DType> moments;    // of all parameters
+    std::optional<DType> gradients;  // of units; norms' are few
+};
 
 // One tensor of the model, named and shaped as Hugging Face stores it, the part of it that this
 // tensor rank has, and where that part lies in the flat buffer of its unit. Embedding and head may

@@ -22,24 +22,24 @@ void fill_normal(const TensorView& out, const Parameter& parameter, std::int64_t
     }
 }
 
-WeightShare effective(WeightShare share, const Kernels* host) {
+WeightShare effective(WeightShare share, const StateTypes& types, const Kernels* host) {
     if (share.zero_size == 1) share.stage = 0;  // a single rank shares with none
-    if (host != nullptr) share.stage = std::max(share.stage, 2);
+    if (host != nullptr || types.gradients) share.stage = std::max(share.stage, 2);
     return share;
 }
 
 }  // namespace
 
 WeightState::WeightState(Kernels& kernels, const ModelConfig& model, const WeightShare& share,
-                         DType moments, Kernels* host)
+                         const StateTypes& types, Kernels* host)
     : device_(host != nullptr ? host->device() : kernels.device()),
-      share_(effective(share, host)),
+      share_(effective(share, types, host)),
       table_(make_parameters(model, share_)) {
-    allocate(kernels, moments, host);
+    allocate(kernels, types, host);
     list_pieces();
 }
 
-void WeightState::allocate(Kernels& kernels, DType moments, const Kernels* host) {
+void WeightState::allocate(Kernels& kernels, const StateTypes& kept, const Kernels* host) {
     const NumericTypes types = kernels.types();
     RM_CHECK(host == nullptr ||
                  (host->types().accum == types.accum && host->types().master == types.master),
@@ -61,14 +61,16 @@ void WeightState::allocate(Kernels& kernels, DType moments, const Kernels* host)
     };
     const std::int64_t whole = table_.unit_elements;
     const std::int64_t part = whole / share_.zero_size;
-    const auto make_flat = [&](std::int64_t state, std::int64_t gradients) {
+    const DType moments = kept.moments.value_or(types.accum);
+    const auto make_flat = [&](std::int64_t state, DType gradient, std::int64_t gradients) {
         return Flat{make(MemoryKind::weights, types.master, state),
-                    make(MemoryKind::gradients, types.accum, gradients),
+                    make(MemoryKind::gradients, gradient, gradients),
                     make(MemoryKind::optimizer, moments, state),
                     make(MemoryKind::optimizer, moments, state)};
     };
-    units_ = make_flat(state_whole() ? whole : part, grads_whole() ? whole : part);
-    norms_ = make_flat(table_.norm_elements, table_.norm_elements);
+    units_ = make_flat(state_whole() ? whole : part, kept.gradients.value_or(types.accum),
+                       grads_whole() ? whole : part);
+    norms_ = make_flat(table_.norm_elements, types.accum, table_.norm_elements);
 }
 
 Part WeightState::part_in_unit(int index) const {

@@ -18,7 +18,7 @@ struct StatePiece {
     std::int64_t first = 0;  // element of the parameter's part
     std::int64_t count = 0;
     TensorView weight;   // (count) master
-    TensorView grad;     // (count) accum
+    TensorView grad;     // (count) accum or bf16
     TensorView moment1;  // (count) accum or bf16
     TensorView moment2;  // like moment1
 };
@@ -34,16 +34,14 @@ struct SharedGrad {
 // A rank's state: master weights, their gradients and both moments, whole or sharded. Units are
 // held whole at stage 0 and as this rank's part from stage 1 on; gradients as parts from stage 2
 // on. Norms are whole on every rank. The whole state is on the device or in pinned host memory;
-// on the host the stage is at least 2, even for a single rank, whose part is the whole.
+// on the host, and with gradients in bf16, the stage is at least 2, even for a single rank, whose
+// part is the whole.
 class WeightState {
 public:
-    // `moments`: the accum type or bf16. `host`: the kernels of the host, borrowed, when the state
-    // lives there; null: on the device of `kernels`.
-    WeightState(Kernels& kernels, const ModelConfig& model, const WeightShare& share, DType moments,
-                Kernels* host = nullptr);
-    // Whole on this rank, moments of the accum type.
-    WeightState(Kernels& kernels, const ModelConfig& model)
-        : WeightState(kernels, model, {}, kernels.types().accum) {}
+    // `host`: the kernels of the host, borrowed, when the state lives there; null: on the device of
+    // `kernels`.
+    WeightState(Kernels& kernels, const ModelConfig& model, const WeightShare& share = {},
+                const StateTypes& types = {}, Kernels* host = nullptr);
 
     const ParameterTable& table() const { return table_; }
     const WeightShare& share() const { return share_; }
@@ -68,6 +66,7 @@ public:
     TensorView whole_weights(int unit) const;
     TensorView whole_grads(int unit) const;
     const TensorView& all_grads() const { return units_.grads; }
+    DType gradient_type() const { return units_.grads.dtype(); }
     const TensorView& norm_weights() const { return norms_.weights; }
     const TensorView& norm_grads() const { return norms_.grads; }
     // In the part's shape. Weights: where they are held whole. Norms: always.
@@ -86,7 +85,7 @@ private:
     };
     bool grads_whole() const { return share_.stage < 2; }
     bool state_whole() const { return share_.stage < 1; }
-    void allocate(Kernels& kernels, DType moments, const Kernels* host);
+    void allocate(Kernels& kernels, const StateTypes& types, const Kernels* host);
     TensorView view(const TensorView& units, const TensorView& norms, int parameter) const;
     TensorView part_of_unit(const TensorView& units, bool whole, int unit) const;
     static StatePiece piece_at(const Flat& flat, StatePiece piece, std::int64_t state,
@@ -103,7 +102,7 @@ private:
     std::vector<Tensor> device_memory_;  // one of these owns what follows
     std::vector<PinnedBuffer> host_memory_;
     std::array<Bytes, kNumMemoryKinds> host_bytes_{};
-    // Weights in master, gradients in accum, moments in accum or bf16.
+    // Weights in master, gradients and moments in accum or bf16.
     Flat units_;  // one after another, whole or this rank's parts
     Flat norms_;
     std::vector<StatePiece> held_;

@@ -44,7 +44,7 @@ void Weights::make_gather_buffers() {
     const DType compute = streams_.kernels.types().compute;
     if (gathers()) {
         // Tokens are looked up in a resident embedding all through a step.
-        gather_.allocate(device, MemoryKind::weights, compute, table(),
+        gather_.allocate(device, MemoryKind::weights, compute, table(), 2,
                          [&](int unit) { return resident() && is_embedding(unit); });
     }
     for (GatherBuffer& buffer : gather_.all()) {
@@ -59,14 +59,25 @@ void Weights::make_gather_buffers() {
 void Weights::make_grad_buffers() {
     if (grads_whole()) return;
     Device& device = streams_.kernels.device();
-    // A tied head's gradients wait for the embedding's.
-    grads_.allocate(device, MemoryKind::gradients, streams_.kernels.types().accum, table(),
+    const DType accum = streams_.kernels.types().accum, kept = state_.gradient_type();
+    const bool round = kept != accum;
+    // While the rounded gradients of one unit are summed, those of the next are formed. A tied
+    // head's gradients wait for the embedding's.
+    grads_.allocate(device, MemoryKind::gradients, accum, table(), round ? 1 : 2,
                     [&](int unit) { return sums_tied() && is_embedding(unit); });
     device.zero(grads_.memory());
-    for (GradBuffer& buffer : grads_.all()) {
-        buffer.reduced = device.make_event();
-        buffer.taken = device.make_event();
-    }
+    for (GradBuffer& buffer : grads_.all())
+        make_grad_events(buffer);
+    if (!round) return;
+    rounded_memory_ = Tensor(device, MemoryKind::gradients, kept, {shared_elements(table())});
+    rounded_.memory = rounded_memory_;
+    device.zero(rounded_memory_);
+    make_grad_events(rounded_);
+}
+
+void Weights::make_grad_events(GradBuffer& buffer) const {
+    buffer.reduced = streams_.kernels.device().make_event();
+    buffer.taken = streams_.kernels.device().make_event();
 }
 
 void Weights::make_norms() {
@@ -234,8 +245,8 @@ const LayerWeights& Weights::acquire(const Ops& ops, int layer, LayerPass pass) 
     return weights;
 }
 
-void Weights::release(int /*layer*/, LayerPass pass) {
-    if (pass == LayerPass::backward) streams_.order.record(streams_.compute, *grads_ready_);
+void Weights::release(const Ops& ops, int layer, LayerPass pass) {
+    if (pass == LayerPass::backward) finish_forming(ops, table().layer_unit(layer));
 }
 
 void Weights::send_gradients(int layer) {
@@ -258,6 +269,18 @@ void Weights::begin_backward(Accumulate accumulate) {
     into_sums_ = std::exchange(fresh_sums_, false) ? Into::overwrite : Into::add;
 }
 
+// Whether a unit's gradients are rounded for the sum over the ranks. Units with buffers of their
+// own are not: they would need more memory for it.
+bool Weights::rounds(int unit) const {
+    return !rounded_.memory.empty() && grads_.is_shared(unit);
+}
+
+// Where a unit's gradients are summed over the ranks, from stage 2 on.
+Weights::GradBuffer& Weights::sums_of(int unit) {
+    return rounds(unit) ? rounded_ : grads_.of(unit);
+}
+
+// Where a unit's gradients are formed.
 TensorView Weights::gradients_of(int unit) {
     if (grads_whole()) return state_.whole_grads(unit);
     return grads_.of(unit).memory.rows(0, state_.unit(unit).num_elements);
@@ -273,9 +296,19 @@ TensorView Weights::open_gradients(const Ops& ops, int unit) {
     return flat;
 }
 
-// Records that the unit's gradients are computed, and sums them over the ranks.
-void Weights::close_gradients(int unit, Portion portion) {
+// The last work of compute on a unit's gradients before they are summed over the ranks.
+void Weights::finish_forming(const Ops& ops, int unit) {
+    if (rounds(unit)) {
+        drain(ops, rounded_, drain_exposed_);
+        rounded_.unit = unit;
+        const TensorView formed = gradients_of(unit);
+        ops(Copy{formed, rounded_.memory.rows(0, formed.num_elements())});
+    }
     streams_.order.record(streams_.compute, *grads_ready_);
+}
+
+void Weights::close_gradients(const Ops& ops, int unit, Portion portion) {
+    finish_forming(ops, unit);
     sum_gradients(unit, portion);
 }
 
@@ -285,16 +318,19 @@ Stream& Weights::stream_for(GroupKey key) const {
     return alone ? streams_.compute : streams_.communication;
 }
 
-// A tensor group needs no wait: it has since exchanged tiles on the same stream.
+// A tensor group needs no wait: it has since exchanged tiles on the same stream, but for what was
+// rounded after that.
 void Weights::wait_until_formed(Stream& stream) {
-    if (state_.share().tensor == 1) streams_.order.wait(stream, *grads_ready_);
+    const bool has_exchanged = state_.share().tensor > 1 && rounded_.memory.empty();
+    if (!has_exchanged) streams_.order.wait(stream, *grads_ready_);
 }
 
 // Sums a unit's gradients over the ranks while compute continues: once per step if they are held
 // whole, else once per micro-batch.
 void Weights::sum_gradients(int unit, Portion portion) {
     if (grads_whole() && accumulate_ == Accumulate::more) return;
-    const TensorView flat = gradients_of(unit);
+    const TensorView flat =
+        rounds(unit) ? rounded_.memory.rows(0, state_.unit(unit).num_elements) : gradients_of(unit);
     // Gradients that tensor ranks share are summed over these, too, before they leave for the host.
     const bool shared = host_ && !state_.tensor_shared_grads().empty();
     Stream& stream = stream_for(shared ? GroupKey::world : GroupKey::gradient);
@@ -310,7 +346,7 @@ void Weights::sum_gradients(int unit, Portion portion) {
     }
     if (grads_whole()) return;
     if (host_) reduce_shared(unit, flat);
-    GradBuffer& buffer = grads_.of(unit);
+    GradBuffer& buffer = sums_of(unit);
     streams_.order.record(stream, *buffer.reduced);
     buffer.in_flight = true;
     if (host_) take_gradients(buffer, portion);
@@ -357,6 +393,7 @@ void Weights::finish_gradients(const Ops& ops) {
     if (!host_) {
         for (GradBuffer& buffer : grads_.all())
             drain(ops, buffer, reduce_exposed_);
+        drain(ops, rounded_, reduce_exposed_);
     }
     Stream& stream = stream_for(GroupKey::world);
     wait_until_formed(stream);  // norms
@@ -372,6 +409,7 @@ void Weights::finish_gradients(const Ops& ops) {
     // Compute waits for the squares of all gradients; by then the host has taken every buffer.
     for (GradBuffer& buffer : grads_.all())
         buffer.in_flight = false;
+    rounded_.in_flight = false;
     streams_.order.wait(host_->stream(), *grads_summed_);
     host_->take(norm_grads_, state_.norm_grads(), Into::overwrite);
     square(ParameterTable::kNoUnit, host_->squares(), host_->ops());

@@ -84,7 +84,7 @@ public:
     const LayerWeights& acquire(const Ops& ops, int layer, LayerPass pass);
     // After a backward pass, when the layer's gradients are complete. The second call sends them;
     // make it before the next layer is released and once more urgent messages have been queued.
-    void release(int layer, LayerPass pass);
+    void release(const Ops& ops, int layer, LayerPass pass);
     void send_gradients(int layer);
     // A pass takes embedding and head by blocks of rows. It looks tokens up in all rows at once
     // where these are resident. release_head() is of a backward pass.
@@ -93,9 +93,9 @@ public:
     EmbeddingRows acquire_embedding(const Ops& ops, int part);
     void release_embedding(int part);
     HeadRows acquire_head(const Ops& ops, int block, LayerPass pass);
-    void release_head(int block);
+    void release_head(const Ops& ops, int block);
     EmbeddingRows acquire_embedding_grad(const Ops& ops, int block);
-    void release_embedding_grad(int block);
+    void release_embedding_grad(const Ops& ops, int block);
     const NormWeight& final_norm() const { return final_norm_; }
 
     // A step calls these before the first micro-batch, before each backward pass, and after the
@@ -129,7 +129,8 @@ private:
         std::unique_ptr<Event> arrived;
         std::unique_ptr<Event> used;  // after the last use that is queued on compute
     };
-    // Accumulates a unit's gradients from stage 2 on.
+    // A unit's gradients from stage 2 on: where they are formed, and summed over the ranks unless
+    // they are rounded for that.
     struct GradBuffer : UnitBuffer {
         bool in_flight = false;  // its sums
         std::unique_ptr<Event> reduced;
@@ -160,6 +161,7 @@ private:
     bool sums_tied() const { return tied() && num_blocks() == 1; }
     void make_gather_buffers();
     void make_grad_buffers();
+    void make_grad_events(GradBuffer& buffer) const;
     void make_norms();
     void make_prepared_layers();
     void make_prepared_heads();
@@ -187,9 +189,12 @@ private:
     TensorView whole_embedding();
     void wait_for_embedding(const Ops& ops);
     RowShare share_of(const Part& rows) const;
+    bool rounds(int unit) const;
+    GradBuffer& sums_of(int unit);
     TensorView gradients_of(int unit);
     TensorView open_gradients(const Ops& ops, int unit);
-    void close_gradients(int unit, Portion portion);
+    void close_gradients(const Ops& ops, int unit, Portion portion);
+    void finish_forming(const Ops& ops, int unit);
     Stream& stream_for(GroupKey key) const;
     void wait_until_formed(Stream& stream);
     void sum_gradients(int unit, Portion portion);
@@ -212,7 +217,9 @@ private:
     std::vector<LayerWeights> layers_;
     NormWeight final_norm_;
     UnitBuffers<GatherBuffer> gather_;
-    UnitBuffers<GradBuffer> grads_;
+    UnitBuffers<GradBuffer> grads_;  // accum
+    Tensor rounded_memory_;
+    GradBuffer rounded_;  // bf16: of a unit without a buffer of its own; or unused
     std::unique_ptr<Event> grads_ready_;
     std::unique_ptr<Event> grads_summed_;
     Accumulate accumulate_ = Accumulate::last;

@@ -10,6 +10,7 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "engine/model/parameters.h"
 #include "engine/train/rank_device.h"
 #include "kernels/tensor.h"
 #include "spec/job_spec.h"
@@ -46,10 +47,13 @@ inline DType compute_type(const JobSpec& spec) {
     return precision_of(spec.precision) == Precision::bf16 ? DType::bf16 : DType::f32;
 }
 
-// The type of AdamW's moments; nothing: as the sums.
-inline std::optional<DType> moment_type(const JobSpec& spec) {
-    if (precision_of(spec.optimizer.moments) == Precision::bf16) return DType::bf16;
-    return std::nullopt;
+// The types of what is kept in bf16 or as sums are formed.
+inline StateTypes state_types(const JobSpec& spec) {
+    const auto type_of = [](std::string_view precision) -> std::optional<DType> {
+        if (precision_of(precision) == Precision::bf16) return DType::bf16;
+        return std::nullopt;
+    };
+    return {type_of(spec.optimizer.moments), type_of(spec.optimizer.gradients)};
 }
 
 // The architecture a job trains: `given` sizes, or those of the directory or preset it names.

@@ -38,8 +38,7 @@ RankEngine::RankEngine(Kernels& kernels, Network& network, ProgressPage& progres
           *communication_, *communicator_,
           *to_host_,       *from_host_,
           order_,          host_ ? &host_side_.emplace(HostSide{*spec_.host, *host_}) : nullptr},
-      state_(kernels, spec_.model, share_of(spec_), spec_.moments.value_or(kernels.types().accum),
-             spec_.host),
+      state_(kernels, spec_.model, share_of(spec_), spec_.types, spec_.host),
       weights_(streams_, spec_.model, state_) {}
 
 RankEngine::~RankEngine() {

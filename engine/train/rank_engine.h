@@ -24,7 +24,7 @@ struct RankSpec {
     Mesh mesh;
     int rank = 0;
     int zero = 0;                            // ZeRO stage
-    std::optional<DType> moments;            // nothing: the accumulation type
+    StateTypes types;                        // of moments and gradients
     Positions positions = Positions::reset;  // of separate documents
     // A host device's, borrowed: the state lives on the host and they update it. Null: on the
     // device.

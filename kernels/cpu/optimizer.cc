@@ -77,7 +77,58 @@ void run(const Copy& op, Workspace, Context& context) {
     });
 }
 
+namespace {
+
+// Numbers of a block at a time: these and what they are converted to stay in the cache.
+constexpr std::int64_t kAtOnce = 1024;
+
+// body(at, count) for [first, first + count), kAtOnce at most.
+template <typename Body>
+void for_each_few(std::int64_t first, std::int64_t count, const Body& body) {
+    for (std::int64_t at = first; at < first + count; at += kAtOnce)
+        body(at, std::min(kAtOnce, first + count - at));
+}
+
+// The numbers of a tensor in f32 or bf16, as f32.
+class Widened {
+public:
+    Widened(const TensorView& x, const Context& context)
+        : wide_(x.dtype() == DType::f32 ? x.as<float>() : nullptr),
+          narrow_(wide_ == nullptr ? x.as<Bf16>() : nullptr),
+          context_(context) {}
+
+    // Until the next call.
+    const float* at(std::int64_t first, std::int64_t count) {
+        if (wide_ != nullptr) return wide_ + first;
+        context_.loops.rows_bf16.widen(narrow_ + first, few_.data(), count);
+        return few_.data();
+    }
+
+private:
+    const float* wide_;
+    const Bf16* narrow_;
+    const Context& context_;
+    std::array<float, kAtOnce> few_;
+};
+
+void add_rounded(const Add& op, Context& context) {
+    const float* x = op.x.as<float>();
+    Bf16* y = op.y.as<Bf16>();
+    const auto block = [&](std::int64_t first, std::int64_t count, int) {
+        std::array<float, kAtOnce> sum;
+        for_each_few(first, count, [&](std::int64_t at, std::int64_t size) {
+            context.loops.rows_bf16.widen(y + at, sum.data(), size);
+            context.loops.rows_f32.add(x + at, sum.data(), size);
+            context.loops.rows_bf16.round(sum.data(), y + at, size);
+        });
+    };
+    context.workers.for_blocks(op.x.num_elements(), kElements, block);
+}
+
+}  // namespace
+
 void run(const Add& op, Workspace, Context& context) {
+    if (op.x.dtype() != op.y.dtype()) return add_rounded(op, context);
     with_rows("add", op.x, context, [&]<typename E>(const simd::RowLoops<E>& loops) {
         const E* x = op.x.as<E>();
         E* y = op.y.as<E>();
@@ -92,6 +143,17 @@ namespace {
 
 constexpr std::int64_t kSquareParts = 64;
 
+double sum_squares(const TensorView& x, std::int64_t first, std::int64_t count,
+                   const Context& context) {
+    if (x.dtype() == DType::f32) return context.loops.sum_squares(x.as<float>() + first, count);
+    Widened numbers(x, context);
+    double sum = 0;
+    for_each_few(first, count, [&](std::int64_t at, std::int64_t size) {
+        sum += context.loops.sum_squares(numbers.at(at, size), size);
+    });
+    return sum;
+}
+
 }  // namespace
 
 Bytes scratch_bytes(const SumSquares&, const Context&) {
@@ -102,12 +164,11 @@ Bytes scratch_bytes(const SumSquares&, const Context&) {
 // Always the same parts, added in order.
 void run(const SumSquares& op, Workspace workspace, Context& context) {
     constexpr std::int64_t kMultiple = 1024;
-    const auto* x = op.x.as<float>();
     const std::int64_t size = op.x.num_elements();
     const std::int64_t part = (size / kSquareParts / kMultiple + 1) * kMultiple;
     double* sums = Scratch(workspace).doubles(kSquareParts);
     context.workers.for_blocks(size, part, [&](std::int64_t first, std::int64_t count, int) {
-        sums[first / part] = context.loops.sum_squares(x + first, count);
+        sums[first / part] = sum_squares(op.x, first, count, context);
     });
     double& sum = *op.sum.as<double>();
     for (std::int64_t i = 0; i * part < size; ++i)
@@ -154,8 +215,7 @@ public:
     template <typename Update>
     void update(std::int64_t first, std::int64_t count, const Update& update) const {
         std::array<float, kAtOnce> m, v;
-        for (std::int64_t at = first; at < first + count; at += kAtOnce) {
-            const std::int64_t size = std::min(kAtOnce, first + count - at);
+        for_each_few(first, count, [&](std::int64_t at, std::int64_t size) {
             context_.loops.rows_bf16.widen(m_ + at, m.data(), size);
             context_.loops.rows_bf16.widen(v_ + at, v.data(), size);
             update(at, m.data(), v.data(), size);
@@ -165,12 +225,10 @@ public:
                 m_[at + i] = rounded(m[usize(i)], random);
                 v_[at + i] = rounded(v[usize(i)], random >> 16);
             }
-        }
+        });
     }
 
 private:
-    static constexpr std::int64_t kAtOnce = 1024;
-
     static Bf16 rounded(float value, std::uint64_t random) {
         return to_bf16_stochastically(value, static_cast<std::uint16_t>(random));
     }
@@ -188,23 +246,18 @@ void run(const AdamW& op, Workspace, Context& context) {
     if (clip[2] == 0) return;
     const simd::AdamWStep step = step_of(op, clip[1]);
     auto* weight = op.weight.as<float>();
-    const auto* grad = op.grad.as<float>();
-    const auto update = [&](std::int64_t at, float* m, float* v, std::int64_t count) {
-        context.loops.adamw(step, weight + at, grad + at, m, v, count);
-    };
-    const std::int64_t size = op.weight.num_elements();
-    if (op.m.dtype() == DType::bf16) {
-        const RoundedMoments moments(op, context);
-        const auto block = [&](std::int64_t first, std::int64_t count, int) {
-            moments.update(first, count, update);
-        };
-        return context.workers.for_blocks(size, kElements, block);
-    }
-    auto *m = op.m.as<float>(), *v = op.v.as<float>();
+    const bool rounds = op.m.dtype() == DType::bf16;
     const auto block = [&](std::int64_t first, std::int64_t count, int) {
-        update(first, m + first, v + first, count);
+        Widened grad(op.grad, context);
+        const auto update = [&](std::int64_t at, float* m, float* v, std::int64_t size) {
+            context.loops.adamw(step, weight + at, grad.at(at, size), m, v, size);
+        };
+        if (rounds) return RoundedMoments(op, context).update(first, count, update);
+        for_each_few(first, count, [&](std::int64_t at, std::int64_t size) {
+            update(at, op.m.as<float>() + at, op.v.as<float>() + at, size);
+        });
     };
-    context.workers.for_blocks(size, kElements, block);
+    context.workers.for_blocks(op.weight.num_elements(), kElements, block);
 }
 
 }  // namespace rm::cpu

@@ -25,10 +25,10 @@ void convert_few(const Copy& op, const Launch& where) {
                    {.from = op.from.as<From>(), .to = op.to.as<To>(), .count = count});
 }
 
-template <typename T>
+template <typename X, typename Y>
 void add(const Add& op, const Launch& where) {
-    launch_elements<device::Add<T>::template Kernel, 8>(
-        where, {op.x, op.y}, {.x = op.x.as<T>(), .y = op.y.as<T>(), .count = op.y.num_elements()});
+    launch_elements<device::Add<X, Y>::template Kernel, 8>(
+        where, {op.x, op.y}, {.x = op.x.as<X>(), .y = op.y.as<Y>(), .count = op.y.num_elements()});
 }
 
 }  // namespace
@@ -55,8 +55,9 @@ void run(const Copy& op, const Launch& where) {
 }
 
 void run(const Add& op, const Launch& where) {
-    if (op.x.dtype() == DType::bf16) return add<std::uint16_t>(op, where);
-    add<float>(op, where);
+    if (op.x.dtype() == DType::bf16) return add<std::uint16_t, std::uint16_t>(op, where);
+    if (op.y.dtype() == DType::bf16) return add<float, std::uint16_t>(op, where);
+    add<float, float>(op, where);
 }
 
 void run(const SwigluFwd& op, const Launch& where) {

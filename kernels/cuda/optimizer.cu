@@ -24,18 +24,32 @@ Bytes workspace_bytes(const SumSquares& op, const MatMul&) {
     return scratch.used();
 }
 
+namespace {
+
+template <typename Gradient>
+void square_parts(const SumSquares& op, double* parts, const Launch& where) {
+    const std::int64_t count = op.x.num_elements();
+    const simt::Extent shape = one_block_each(num_parts(count));
+    const device::SumSquaresParams<Gradient> params{
+        .x = op.x.as<Gradient>(), .parts = parts, .count = count};
+    if (starts_are_aligned({op.x}))
+        return launch<device::SumSquaresParts<Gradient, 8>>(where, shape, params);
+    launch<device::SumSquaresParts<Gradient, 1>>(where, shape, params);
+}
+
+}  // namespace
+
 void run(const SumSquares& op, const Launch& where) {
-    const std::int64_t count = op.x.num_elements(), blocks = num_parts(count);
-    const device::SumSquaresParams params{
-        .x = op.x.as<float>(), .parts = Scratch(where.workspace).doubles(blocks), .count = count};
-    if (starts_are_aligned({op.x})) {
-        launch<device::SumSquaresParts<8>>(where, one_block_each(blocks), params);
+    const std::int64_t count = num_parts(op.x.num_elements());
+    double* parts = Scratch(where.workspace).doubles(count);
+    if (op.x.dtype() == DType::bf16) {
+        square_parts<std::uint16_t>(op, parts, where);
     } else {
-        launch<device::SumSquaresParts<1>>(where, one_block_each(blocks), params);
+        square_parts<float>(op, parts, where);
     }
     launch<device::AddParts>(
         where, {},
-        {.parts = params.parts, .num_parts = static_cast<int>(blocks), .sum = op.sum.as<double>()});
+        {.parts = parts, .num_parts = static_cast<int>(count), .sum = op.sum.as<double>()});
 }
 
 void run(const ClipFactor& op, const Launch& where) {
@@ -46,15 +60,15 @@ void run(const ClipFactor& op, const Launch& where) {
 
 namespace {
 
-template <typename Moment>
-void run_adamw(const AdamW& op, const Launch& where) {
+template <typename Gradient, typename Moment>
+void update(const AdamW& op, const Launch& where) {
     const auto correction = [&](double beta) {
         return static_cast<float>(1 / (1 - std::pow(beta, static_cast<double>(op.step))));
     };
-    launch_elements<device::AdamWUpdate<Moment>::template Kernel, 4>(
+    launch_elements<device::AdamWUpdate<Gradient, Moment>::template Kernel, 4>(
         where, {op.weight, op.grad, op.m, op.v},
         {.weight = op.weight.as<float>(),
-         .grad = op.grad.as<float>(),
+         .grad = op.grad.as<Gradient>(),
          .m = op.m.as<Moment>(),
          .v = op.v.as<Moment>(),
          .clip = op.clip.as<double>(),
@@ -75,10 +89,16 @@ void run_adamw(const AdamW& op, const Launch& where) {
                    .first_column = op.first_column}});
 }
 
+template <typename Gradient>
+void run_adamw(const AdamW& op, const Launch& where) {
+    if (op.m.dtype() == DType::bf16) return update<Gradient, std::uint16_t>(op, where);
+    update<Gradient, float>(op, where);
+}
+
 }  // namespace
 
 void run(const AdamW& op, const Launch& where) {
-    if (op.m.dtype() == DType::bf16) return run_adamw<std::uint16_t>(op, where);
+    if (op.grad.dtype() == DType::bf16) return run_adamw<std::uint16_t>(op, where);
     run_adamw<float>(op, where);
 }
 

@@ -67,19 +67,19 @@ struct Convert {
     };
 };
 
-template <typename T>
+template <typename X, typename Y>
 struct AddParams {
-    const T* x;
-    T* y;
+    const X* x;
+    Y* y;
     std::int64_t count;
 };
-// y += x; bf16 is std::uint16_t.
-template <typename T>
+// y += x, in f32; bf16 is std::uint16_t.
+template <typename X, typename Y>
 struct Add {
     template <int kWidth>
     struct Kernel : PlainKernel<256, 6> {
         static constexpr const char* kName = kWidth == 1 ? "add_unaligned" : "add";
-        using Params = AddParams<T>;
+        using Params = AddParams<X, Y>;
 
         SIMT_FN static void run(const Params& p, Shared&) {
             for_each_vector<kThreads, kWidth>(p.count, [&](auto width, std::int64_t at) {

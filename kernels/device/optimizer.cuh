@@ -6,13 +6,14 @@
 // The norm of all gradients, and AdamW.
 namespace rm::device {
 
+template <typename Gradient>
 struct SumSquaresParams {
-    const float* x;
-    double* parts;  // one per block
+    const Gradient* x;  // float, or bf16 as std::uint16_t
+    double* parts;      // one per block
     std::int64_t count;
 };
 // Each block's part of the sum of squares, in f64.
-template <int kWidth>
+template <typename Gradient, int kWidth>
 struct SumSquaresParts {
     static constexpr const char* kName = kWidth == 1 ? "sum_squares_unaligned" : "sum_squares";
     static constexpr int kThreads = 256;
@@ -20,7 +21,7 @@ struct SumSquaresParts {
     struct Shared {
         double sums[kThreads / 32];
     };
-    using Params = SumSquaresParams;
+    using Params = SumSquaresParams<Gradient>;
 
     SIMT_FN static void run(const Params& p, Shared& shared) {
         double sum = 0;
@@ -131,11 +132,11 @@ private:
     std::int64_t gap_;
 };
 
-template <typename Moment>
+template <typename Gradient, typename Moment>
 struct AdamWParams {
     float* weight;
-    const float* grad;
-    Moment* m;  // float, or bf16 as std::uint16_t
+    const Gradient* grad;  // float, or bf16 as std::uint16_t
+    Moment* m;             // likewise
     Moment* v;
     const double* clip;  // (3): norm, factor, finite
     std::int64_t count;
@@ -143,12 +144,12 @@ struct AdamWParams {
     std::uint64_t rounding_key;  // of this tensor and step
     AdamWPlace place;
 };
-template <typename Moment>
+template <typename Gradient, typename Moment>
 struct AdamWUpdate {
     template <int kWidth>
     struct Kernel : PlainKernel<256, 4> {
         static constexpr const char* kName = kWidth == 1 ? "adamw_unaligned" : "adamw";
-        using Params = AdamWParams<Moment>;
+        using Params = AdamWParams<Gradient, Moment>;
 
         SIMT_FN static void run(const Params& p, Shared&) {
             if (p.clip[2] == 0) return;
@@ -180,15 +181,16 @@ struct AdamWUpdate {
         }
 
         template <int kCount>
-        SIMT_FN static void store_moments(const AdamWParams<float>& p, std::int64_t at,
+        SIMT_FN static void store_moments(const AdamWParams<Gradient, float>& p, std::int64_t at,
                                           const float (&m)[kCount], const float (&v)[kCount]) {
             store(p.m + at, m);
             store(p.v + at, v);
         }
         // Rounded by the element's own random number, whichever thread has it.
         template <int kCount>
-        SIMT_FN static void store_moments(const AdamWParams<std::uint16_t>& p, std::int64_t at,
-                                          const float (&m)[kCount], const float (&v)[kCount]) {
+        SIMT_FN static void store_moments(const AdamWParams<Gradient, std::uint16_t>& p,
+                                          std::int64_t at, const float (&m)[kCount],
+                                          const float (&v)[kCount]) {
             Words<std::uint16_t, kCount> rounded_m, rounded_v;
             WholeElements elements(p.place, at);
             SIMT_UNROLL

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <initializer_list>
+
 #include "kernels/ops/operands.h"
 
 namespace rm {
@@ -25,17 +28,22 @@ struct Copy {  // also converts dtype
     }
 };
 
-struct Add {  // y += x
-    TensorView x;
-    TensorView y;  // as many elements of the same type
+struct Add {       // y += x, in accum and rounded once
+    TensorView x;  // compute, accum or bf16
+    TensorView y;  // as many elements of the same type or bf16
 
     static constexpr std::string_view kName = "add";
     void operands(Operands& all) const {
         const NumericTypes& types = all.types();
-        RM_CHECK(x.dtype() == types.compute || x.dtype() == types.accum,
-                 "add: x is {}; {} and {} are added here", shape_string(x),
-                 to_string(types.compute), to_string(types.accum));
-        all.reads().elements(x, "x").writes().elements(y, "y", x.dtype());
+        const auto is_one_of = [](DType dtype, std::initializer_list<DType> known) {
+            return std::ranges::find(known, dtype) != known.end();
+        };
+        RM_CHECK(is_one_of(x.dtype(), {types.compute, types.accum, DType::bf16}) &&
+                     is_one_of(y.dtype(), {x.dtype(), DType::bf16}),
+                 "add: x is {} and y is {}; {}, {} and bf16 are added to their own type or bf16",
+                 shape_string(x), shape_string(y), to_string(types.compute),
+                 to_string(types.accum));
+        all.reads().elements(x, "x").writes().elements(y, "y");
     }
 };
 

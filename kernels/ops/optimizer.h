@@ -6,16 +6,25 @@
 
 namespace rm {
 
+// Gradients and moments may be kept in bf16.
+inline void check_accum_or_bf16(const Operands& all, const TensorView& x, std::string_view op,
+                                std::string_view name) {
+    const DType accum = all.types().accum;
+    RM_CHECK(x.dtype() == accum || x.dtype() == DType::bf16, "{}: {} is {}, should be {} or bf16",
+             op, name, shape_string(x), to_string(accum));
+}
+
 // sum += sum of squares, in f64.
 struct SumSquares {
-    TensorView x;    // any shape, accum
+    TensorView x;    // any shape, accum or bf16
     TensorView sum;  // summed into
 
     static constexpr std::string_view kName = "sum_squares";
     static constexpr OpClass kClass = OpClass::optimizer;
     static constexpr bool kTakesWorkspace = true;
     void operands(Operands& all) const {
-        all.reads().elements(x, "x", all.types().accum).writes().scalars<"1">(sum, "sum");
+        check_accum_or_bf16(all, x, kName, "x");
+        all.reads().elements(x, "x").writes().scalars<"1">(sum, "sum");
     }
 };
 
@@ -39,7 +48,7 @@ struct ClipFactor {
 // of a tensor over ranks gives the same bits. The update uses the moments before they are rounded.
 struct AdamW {
     TensorView weight;  // master
-    TensorView grad;    // accum
+    TensorView grad;    // accum or bf16
     TensorView m;       // accum or bf16
     TensorView v;       // like m
     TensorView clip;    // of ClipFactor
@@ -63,9 +72,9 @@ struct AdamW {
     void operands(Operands& all) const {
         const NumericTypes& types = all.types();
         all.writes().elements(weight, "weight", types.master);
-        all.reads().elements(grad, "grad", types.accum);
-        RM_CHECK(m.dtype() == types.accum || m.dtype() == DType::bf16,
-                 "adamw: m is {}; moments are {} or bf16", shape_string(m), to_string(types.accum));
+        check_accum_or_bf16(all, grad, kName, "grad");
+        check_accum_or_bf16(all, m, kName, "m");
+        all.reads().elements(grad, "grad");
         all.writes().elements(m, "m").elements(v, "v", m.dtype());
         all.reads().scalars<"3">(clip, "clip");
         RM_CHECK(step >= 1, "adamw: step {}; the first is 1", step);

@@ -19,6 +19,10 @@ template <>
 double convert_number(Bf16 x) {
     return from_bf16(x);
 }
+template <>
+double convert_number(double x) {
+    return x;
+}
 
 template <typename From, typename To>
 void convert(const TensorView& from, const TensorView& to) {
@@ -50,11 +54,24 @@ void run(const Copy& op, const Dims&) {
     }
 }
 
+namespace {
+
+template <typename X, typename Y>
+void add(const Add& op) {
+    const X* x = op.x.as<X>();
+    Y* y = op.y.as<Y>();
+    for (std::int64_t i = 0; i < op.x.num_elements(); ++i) {
+        const double sum = convert_number<Y, double>(y[i]) + convert_number<X, double>(x[i]);
+        y[i] = convert_number<double, Y>(sum);
+    }
+}
+
+}  // namespace
+
 void run(const Add& op, const Dims&) {
-    const double* x = op.x.as<double>();
-    double* y = op.y.as<double>();
-    for (std::int64_t i = 0; i < op.x.num_elements(); ++i)
-        y[i] += x[i];
+    if (op.y.dtype() == DType::f64) return add<double, double>(op);
+    if (op.x.dtype() == DType::f64) return add<double, Bf16>(op);
+    add<Bf16, Bf16>(op);
 }
 
 }  // namespace rm::ref

@@ -6,11 +6,21 @@
 
 namespace rm::ref {
 
+namespace {
+
+// Element i of a gradient in f64 or bf16.
+double gradient_at(const TensorView& x, std::int64_t i) {
+    return x.dtype() == DType::f64 ? x.as<double>()[i] : from_bf16(x.as<Bf16>()[i]);
+}
+
+}  // namespace
+
 void run(const SumSquares& op, const Dims&) {
-    const double* x = op.x.as<double>();
     double& sum = *op.sum.as<double>();
-    for (std::int64_t i = 0; i < op.x.num_elements(); ++i)
-        sum += x[i] * x[i];
+    for (std::int64_t i = 0; i < op.x.num_elements(); ++i) {
+        const double x = gradient_at(op.x, i);
+        sum += x * x;
+    }
 }
 
 void run(const ClipFactor& op, const Dims&) {
@@ -67,7 +77,7 @@ void run(const AdamW& op, const Dims&) {
     double* weight = op.weight.as<double>();
     Moments moments(op);
     for (std::int64_t i = 0; i < size; ++i) {
-        const double grad = op.grad.as<double>()[i] * clip[1];
+        const double grad = gradient_at(op.grad, i) * clip[1];
         moments.change(i, [&](double& m, double& v) {
             m = op.beta1 * m + (1 - op.beta1) * grad;
             v = op.beta2 * v + (1 - op.beta2) * grad * grad;

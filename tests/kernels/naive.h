@@ -327,10 +327,12 @@ void NaiveKernels<T, S>::run(const Copy& op, Workspace, Stream&) {
 template <typename T, typename S>
 void NaiveKernels<T, S>::run(const Add& op, Workspace, Stream&) {
     with_storage(op.x, [&]<typename X>() {
-        NaiveElements<const T, X> x(op.x);
-        NaiveElements<T, X> y(op.y);
-        for (std::int64_t i = 0; i < op.x.num_elements(); ++i)
-            y[i] += x[i];
+        with_storage(op.y, [&]<typename Y>() {
+            NaiveElements<const T, X> x(op.x);
+            NaiveElements<T, Y> y(op.y);
+            for (std::int64_t i = 0; i < op.x.num_elements(); ++i)
+                y[i] += x[i];
+        });
     });
 }
 
@@ -400,9 +402,11 @@ void NaiveKernels<T, S>::run(const SumParts& op, Workspace, Stream&) {
 template <typename T, typename S>
 void NaiveKernels<T, S>::run(const SumSquares& op, Workspace, Stream&) {
     double& sum = *op.sum.as<double>();
-    for (std::int64_t i = op.x.num_elements(); i-- > 0;) {
-        sum += static_cast<double>(of(op.x)[i]) * static_cast<double>(of(op.x)[i]);
-    }
+    with_storage(op.x, [&]<typename X>() {
+        NaiveElements<const T, X> x(op.x);
+        for (std::int64_t i = op.x.num_elements(); i-- > 0;)
+            sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+    });
 }
 
 template <typename T, typename S>
@@ -421,15 +425,18 @@ void NaiveKernels<T, S>::run(const AdamW& op, Workspace, Stream&) {
     const auto beta1 = static_cast<T>(op.beta1), beta2 = static_cast<T>(op.beta2);
     const T correction1 = static_cast<T>(1 - std::pow(op.beta1, op.step));
     const T correction2 = static_cast<T>(1 - std::pow(op.beta2, op.step));
-    for (std::int64_t i = 0; i < op.weight.num_elements(); ++i) {
-        T &w = of(op.weight)[i], &m = of(op.m)[i], &v = of(op.v)[i];
-        const T grad = of(op.grad)[i] * static_cast<T>(clip[1]);
-        m = beta1 * m + (1 - beta1) * grad;
-        v = beta2 * v + (1 - beta2) * grad * grad;
-        const T root = std::sqrt(v / correction2) + static_cast<T>(op.eps);
-        const T step = m / correction1 / root + static_cast<T>(op.weight_decay) * w;
-        w -= static_cast<T>(op.learning_rate) * step;
-    }
+    with_storage(op.grad, [&]<typename Gradient>() {
+        NaiveElements<const T, Gradient> grads(op.grad);
+        for (std::int64_t i = 0; i < op.weight.num_elements(); ++i) {
+            T &w = of(op.weight)[i], &m = of(op.m)[i], &v = of(op.v)[i];
+            const T grad = grads[i] * static_cast<T>(clip[1]);
+            m = beta1 * m + (1 - beta1) * grad;
+            v = beta2 * v + (1 - beta2) * grad * grad;
+            const T root = std::sqrt(v / correction2) + static_cast<T>(op.eps);
+            const T step = m / correction1 / root + static_cast<T>(op.weight_decay) * w;
+            w -= static_cast<T>(op.learning_rate) * step;
+        }
+    });
 }
 
 }  // namespace rm::test

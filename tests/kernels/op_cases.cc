@@ -81,14 +81,23 @@ void copy_add_fill(Harness& h) {
     h.keep("zeros", zeros);
 }
 
+// Adds numbers of bf16, and of accum, to sums in bf16.
+void add_into_bf16(Harness& h, std::int64_t size) {
+    for (const Role role : {Role::bf16, Role::accum}) {
+        const TensorView sum = h.input(Role::bf16, {size});
+        h.kernels().run(Add{.x = h.input(role, {size}), .y = sum}, h.stream());
+        h.keep(role == Role::bf16 ? "of bf16" : "of accum", sum);
+    }
+}
+
 void sum_into(Harness& h, const TensorView& x, const TensorView& sum) {
     const SumSquares op{.x = x, .sum = sum};
     h.kernels().run(op, h.workspace(op), h.stream());
 }
 
-void sum_squares(Harness& h, std::int64_t size) {
+void sum_squares(Harness& h, std::int64_t size, Role role) {
     constexpr std::int64_t kNumSums = 256;
-    const TensorView x = h.input(Role::accum, {kNumSums, size});
+    const TensorView x = h.input(role, {kNumSums, size});
     const TensorView sums = h.filled(Role::f64, {kNumSums}, 0.25);
     for (std::int64_t i = 0; i < kNumSums; ++i) {
         sum_into(h, x.rows(i, 1), sums.rows(i, 1));
@@ -112,8 +121,8 @@ void clip_factor(Harness& h) {
     h.keep("clips", clips);
 }
 
-void adamw(Harness& h, std::int64_t size, double max_norm) {
-    const TensorView grads = h.input(Role::accum, {3, size});
+void adamw(Harness& h, std::int64_t size, double max_norm, Role gradients) {
+    const TensorView grads = h.input(gradients, {3, size});
     const TensorView sum = h.filled(Role::f64, {1}, 0);
     const TensorView clip = h.output(Role::f64, {3});
     AdamW op{.weight = h.input(Role::master, {size}),
@@ -192,10 +201,13 @@ std::vector<OpCase> loss_cases() {
 std::vector<OpCase> update_cases() {
     return {
         {"copy_add_fill", copy_add_fill},
-        {"sum_squares", [](Harness& h) { sum_squares(h, 1003); }},
+        {"add_into_bf16", [](Harness& h) { add_into_bf16(h, 20011); }},
+        {"sum_squares", [](Harness& h) { sum_squares(h, 1003, Role::accum); }},
+        {"sum_squares_of_bf16", [](Harness& h) { sum_squares(h, 1003, Role::bf16); }},
         {"clip_factor", clip_factor},
-        {"adamw", [](Harness& h) { adamw(h, 1003, 0); }},
-        {"adamw_clipped", [](Harness& h) { adamw(h, 517, 0.5); }},
+        {"adamw", [](Harness& h) { adamw(h, 1003, 0, Role::accum); }},
+        {"adamw_clipped", [](Harness& h) { adamw(h, 517, 0.5, Role::accum); }},
+        {"adamw_of_bf16", [](Harness& h) { adamw(h, 2051, 0.5, Role::bf16); }},
         {"adamw_skips_what_is_not_finite", adamw_skips_what_is_not_finite},
     };
 }

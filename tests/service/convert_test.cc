@@ -246,6 +246,7 @@ TEST(Convert, WordsThatAnOlderSenderDoesNotHaveAreTheirDefaults) {
     old.mutable_data()->clear_positions();
     old.mutable_optimizer()->clear_place();
     old.mutable_optimizer()->clear_moments();
+    old.mutable_optimizer()->clear_gradients();
     old.mutable_optimizer()->clear_max_skipped();
     for (const char* key :
          {"keep", "offload", "windows", "prefetch", "arena", "keep_every", "keep_precision"}) {

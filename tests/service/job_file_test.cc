@@ -21,7 +21,7 @@ memory: {tile: 128, chunk: 1K, keep: input, alpha: 0.3, offload: on, windows: of
          keep_precision: fp8, prefetch: 2, arena: separate, device: 40GiB, host: 1.5TiB}
 precision: bf16
 optimizer: {beta1: 0.8, beta2: 0.9, eps: 1e-9, weight_decay: 0, clip_norm: 0.5,
-            place: device, moments: bf16, max_skipped: 3}
+            place: device, moments: bf16, gradients: bf16, max_skipped: 3}
 resources: {devices: 32, kind: cpu}
 checkpoint: {dir: /ckpt, every: 10 steps, keep: 3}
 evaluate: {every: 20 steps, tokens: 64K}
@@ -103,6 +103,7 @@ TEST(JobFile, ReadsEveryKey) {
                                        .weight_decay = 0,
                                        .clip_norm = 0.5,
                                        .moments = "bf16",
+                                       .gradients = "bf16",
                                        .max_skipped = 3},
                          .resources = {.devices = 32, .kind = "cpu"},
                          .checkpoint = {.dir = "/ckpt", .every_steps = 10, .keep = 3, .every = {}},

@@ -122,6 +122,8 @@ TEST(JobSpec, ErrorsNameKeyAndValue) {
         {"optimizer.clip_norm: -1", [](JobSpec& s) { s.optimizer.clip_norm = -1; }},
         {"optimizer.max_skipped: 0 must be 1 or more",
          [](JobSpec& s) { s.optimizer.max_skipped = 0; }},
+        {"optimizer.gradients: 'fp8' is not known; fp32 or bf16",
+         [](JobSpec& s) { s.optimizer.gradients = "fp8"; }},
         {"optimizer.moments: 'fp8' is not known; fp32 or bf16",
          [](JobSpec& s) { s.optimizer.moments = "fp8"; }},
         {"precision: fp8 is not supported yet; use bf16 or fp32",

@@ -1,5 +1,6 @@
 #include "tests/support/rank_rig.h"
 
+#include <algorithm>
 #include <cmath>
 #include <exception>
 #include <mutex>
@@ -7,6 +8,7 @@
 
 #include "base/random.h"
 #include "engine/train/rank_engine.h"
+#include "kernels/bf16.h"
 #include "kernels/closed_device.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/ref/ref_kernels.h"
@@ -36,7 +38,12 @@ std::vector<double> read_as(Device& device, const TensorView& x) {
 }
 
 std::vector<double> to_doubles(Device& device, const TensorView& x) {
-    return x.dtype() == DType::f64 ? read_as<double>(device, x) : read_as<float>(device, x);
+    if (x.dtype() == DType::f64) return read_as<double>(device, x);
+    if (x.dtype() == DType::f32) return read_as<float>(device, x);
+    std::vector<double> values = read_as<Bf16>(device, x);
+    std::ranges::transform(values, values.begin(),
+                           [](double bits) { return from_bf16(static_cast<Bf16>(bits)); });
+    return values;
 }
 
 // Puts the part that a rank holds in its place in the whole; NaN marks elements not yet put.
@@ -160,7 +167,7 @@ RigResult run_rig(const RigConfig& config) {
                            .mesh = config.mesh,
                            .rank = rank,
                            .zero = config.zero,
-                           .moments = config.moments,
+                           .types = config.types,
                            .positions = config.positions,
                            .host = host.get(),
                            .vocabulary_block = config.vocabulary_block});

@@ -47,7 +47,7 @@ struct RigConfig {
     // Lengths of the documents of each sequence; empty: one document.
     std::vector<std::int64_t> documents;
     Positions positions = Positions::reset;
-    std::optional<DType> moments;
+    StateTypes types;
     KernelsFactory host;  // where state lives; empty: on the device
     LocalLinks links;
     std::int64_t vocabulary_block = 0;  // of RankSpec

@@ -14,7 +14,7 @@ struct UniqueId {
 };
 // ncclResult_t, ncclDataType_t, ncclRedOp_t.
 enum Code : int { kSuccess = 0, kInProgress = 7 };
-enum DataType : int { kInt32 = 2, kUint8 = 1, kFloat32 = 7, kFloat64 = 8 };
+enum DataType : int { kInt32 = 2, kUint8 = 1, kFloat32 = 7, kFloat64 = 8, kBfloat16 = 9 };
 constexpr int kSum = 0;
 using NativeStream = void*;  // cudaStream_t
 

@@ -20,9 +20,16 @@ std::int64_t now_nanos() {
 }
 
 int type_of(DType dtype) {
-    if (dtype == DType::f32) return kFloat32;
-    if (dtype == DType::f64) return kFloat64;
-    RM_CHECK(dtype == DType::i32, "no sums in {}", to_string(dtype));
+    switch (dtype) {
+        case DType::f32:
+            return kFloat32;
+        case DType::f64:
+            return kFloat64;
+        case DType::bf16:
+            return kBfloat16;
+        case DType::i32:
+            break;
+    }
     return kInt32;
 }
 

@@ -73,7 +73,7 @@ void Head::queue_whole(TokenStore& x, const LossWork& work) {
             return task;
         });
     }
-    if (backward) weights.release_head(0);
+    if (backward) weights.release_head(context_.ops, 0);
 }
 
 // x and d_x: the tile's shard; d_x is overwritten, or empty: forward only.
@@ -207,7 +207,7 @@ void Head::queue_gradients(int block, TokenStore& x, TokenStore& lse, TokenStore
             return task;
         });
     }
-    weights.release_head(block);
+    weights.release_head(context_.ops, block);
 }
 
 TileTask Head::gradient_tile(const HeadRows& head, Tile tile, GradientRows rows,

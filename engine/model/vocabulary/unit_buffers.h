@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -16,17 +17,23 @@ struct UnitBuffer {
     std::int64_t turn = 0;
 };
 
-// Two buffers as long as a layer, in which units take turns, and one more for each unit that is
-// longer or has one to itself. A Buffer is a UnitBuffer with events.
+// The elements of a buffer that units share: a layer's.
+inline std::int64_t shared_elements(const ParameterTable& table) {
+    return table.units[usize(table.layer_unit(0))].num_elements;
+}
+
+// Two buffers as long as a layer, or one, in which units take turns, and one more for each unit
+// that is longer or has one to itself. A Buffer is a UnitBuffer with events.
 template <typename Buffer>
 class UnitBuffers {
 public:
-    // `has_own(unit)`: whether the unit shares none.
+    // `num_shared`: 1 or 2. `has_own(unit)`: whether the unit shares none.
     template <typename HasOwn>
     void allocate(Device& device, MemoryKind kind, DType dtype, const ParameterTable& table,
-                  const HasOwn& has_own) {
-        const std::int64_t shared = table.units[usize(table.layer_unit(0))].num_elements;
-        std::vector<std::int64_t> sizes = {shared, shared};
+                  std::size_t num_shared, const HasOwn& has_own) {
+        const std::int64_t shared = shared_elements(table);
+        num_shared_ = num_shared;
+        std::vector<std::int64_t> sizes(num_shared, shared);
         for (int unit = 0; unit < static_cast<int>(table.units.size()); ++unit) {
             const std::int64_t size = table.units[usize(unit)].num_elements;
             const bool own = size > shared || has_own(unit);
@@ -55,11 +62,13 @@ public:
         RM_CHECK(found != nullptr, "unit {} is in no buffer", unit);
         return *found;
     }
+    bool is_shared(int unit) const { return own_[usize(unit)] == kShared; }
     // Where a unit goes that is in none: its own, or the shared one whose turn is longest ago.
     Buffer& next(int unit) {
-        const int own = own_[usize(unit)];
-        if (own != kShared) return buffers_[usize(own)];
-        Buffer& buffer = buffers_[buffers_[1].turn < buffers_[0].turn ? 1 : 0];
+        if (!is_shared(unit)) return buffers_[usize(own_[usize(unit)])];
+        Buffer& buffer = *std::min_element(
+            buffers_.begin(), buffers_.begin() + static_cast<std::ptrdiff_t>(num_shared_),
+            [](const Buffer& a, const Buffer& b) { return a.turn < b.turn; });
         take_turn(buffer);
         return buffer;
     }
@@ -82,6 +91,7 @@ private:
 
     Tensor memory_;
     std::vector<Buffer> buffers_;
+    std::size_t num_shared_ = 0;
     std::vector<int> own_;  // by unit
     std::int64_t turns_ = 0;
 };

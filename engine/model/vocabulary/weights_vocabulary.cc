@@ -96,9 +96,9 @@ HeadRows Weights::acquire_head(const Ops& ops, int block, LayerPass pass) {
     return head;
 }
 
-void Weights::release_head(int block) {
+void Weights::release_head(const Ops& ops, int block) {
     if (sums_tied()) return;
-    close_gradients(table().head_unit + block, tied() ? Portion::head : Portion::all);
+    close_gradients(ops, table().head_unit + block, tied() ? Portion::head : Portion::all);
 }
 
 EmbeddingRows Weights::acquire_embedding_grad(const Ops& ops, int block) {
@@ -108,9 +108,9 @@ EmbeddingRows Weights::acquire_embedding_grad(const Ops& ops, int block) {
             share_of(state_.parameter(table().embedding).rows_of_block(block))};
 }
 
-void Weights::release_embedding_grad(int block) {
+void Weights::release_embedding_grad(const Ops& ops, int block) {
     const bool added = tied() && !sums_tied();
-    close_gradients(table().embedding_unit + block, added ? Portion::embedding : Portion::all);
+    close_gradients(ops, table().embedding_unit + block, added ? Portion::embedding : Portion::all);
 }
 
 }  // namespace rm

@@ -33,7 +33,7 @@ RankSpec rank_spec_of(const RankConfig& config, const ModelConfig& model, Kernel
             .mesh = config.plan.mesh,
             .rank = config.rank,
             .zero = config.plan.zero,
-            .moments = moment_type(config.spec),
+            .types = state_types(config.spec),
             .positions = config.spec.data.positions,
             .host = host,
             .host_memory = config.host_memory};

@@ -253,10 +253,11 @@ TEST(DescribeJob, SaysWhichLayoutWasAskedFor) {
     job.mutable_spec()->mutable_data()->set_documents("separate");
     job.mutable_spec()->mutable_data()->set_positions("reset");
     job.mutable_spec()->mutable_optimizer()->set_moments("bf16");
+    job.mutable_spec()->mutable_optimizer()->set_gradients("bf16");
     for (const char* part :
          {"mesh        ring 4 (2 of 2) x tensor 2, ZeRO-3\n",
           "(byte-level tokens if it is text, 2.0% held out, separate documents, positions reset)\n",
-          "model       tiny, fp32, moments bf16\n"}) {
+          "model       tiny, fp32, moments bf16, gradients bf16\n"}) {
         EXPECT_NE(described(job).find(part), std::string::npos) << part << described(job);
     }
 }

@@ -55,6 +55,7 @@ JobSpec rich_spec() {
     spec.data.documents = Documents::separate;
     spec.data.positions = Positions::running;
     spec.optimizer.moments = "bf16";
+    spec.optimizer.gradients = "bf16";
     spec.optimizer.max_skipped = 4;
     spec.memory = {.tile = 64,
                    .chunk = 128,
@@ -211,6 +212,7 @@ const std::map<const char*, std::vector<const char*>> kNewColumns = {
       "data_positions",
       "optimizer_place",
       "optimizer_moments",
+      "optimizer_gradients",
       "memory_keep",
       "memory_alpha",
       "memory_offload",
@@ -256,6 +258,7 @@ TEST(Migration, GivesOlderJobsTheDefaultsOfNewColumns) {
     old.data.documents = Documents::joined;
     old.data.positions = Positions::reset;
     old.optimizer.moments = "fp32";
+    old.optimizer.gradients = "fp32";
     old.optimizer.max_skipped = 10;
     old.memory = {.tile = 64, .chunk = 128};
     old.retry = {};

@@ -75,6 +75,7 @@ TEST_F(AxesRun, StoppingAndResumingChangesNoBit) {
     for (const char* precision : {"fp32", "bf16"}) {
         config_.spec.precision = precision;
         config_.spec.optimizer.moments = precision;
+        config_.spec.optimizer.gradients = precision;
         train("straight");
         config_.stop_after_steps = 3;
         EXPECT_EQ(*train("resumed").outcome, Outcome::stopped);

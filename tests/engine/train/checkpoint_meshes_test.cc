@@ -63,7 +63,7 @@ protected:
                                .mesh = mesh,
                                .rank = rank,
                                .zero = layout.zero,
-                               .moments = moments_,
+                               .types = {.moments = moments_},
                                .vocabulary_block = layout.block});
             from.empty() ? begin(engine) : restore(engine, from, mesh.num_ranks());
             save(engine, to, mesh.num_ranks());

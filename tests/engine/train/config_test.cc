@@ -26,6 +26,7 @@ TEST(RankConfig, SurvivesJson) {
     config.spec.data.documents = Documents::separate;
     config.spec.data.positions = Positions::running;
     config.spec.optimizer.moments = "bf16";
+    config.spec.optimizer.gradients = "bf16";
     config.spec.optimizer.max_skipped = 3;
     config.spec.optimizer.place = OptimizerPlace::host;
     config.spec.checkpoint.from = "/ckpt/other/e1-s10";

@@ -98,12 +98,13 @@ INSTANTIATE_TEST_SUITE_P(Layouts, HostOptimizer, testing::ValuesIn(kLayouts),
 struct Bits {
     Layout layout;
     DType compute;
-    std::optional<DType> moments;
+    StateTypes types;
 };
 
 std::string name_of(const Bits& bits) {
     return name_of(bits.layout) + std::string(to_string(bits.compute)) +
-           (bits.moments ? "Bf16Moments" : "");
+           (bits.types.moments ? "Bf16Moments" : "") +
+           (bits.types.gradients ? "Bf16Gradients" : "");
 }
 
 class HostOptimizerBits : public testing::TestWithParam<Bits> {
@@ -119,9 +120,9 @@ protected:
 // The host runs the same ops in the same order. A single rank sums micro-batches differently on the
 // device, so it has only one here.
 TEST_P(HostOptimizerBits, AreThoseOfTheDevice) {
-    const auto& [layout, compute, moments] = GetParam();
+    const auto& [layout, compute, types] = GetParam();
     RigConfig config = config_of(layout, test::cpu_backend(1, compute));
-    config.moments = moments;
+    config.types = types;
     const RigResult device = run_rig(config);
     const test::KernelsFactory host = test::cpu_backend(2, compute);
     expect_same(run_on_host(config, host), device);
@@ -129,22 +130,32 @@ TEST_P(HostOptimizerBits, AreThoseOfTheDevice) {
     expect_same(run_on_host(config, host), device);
 }
 
+constexpr StateTypes kBf16{DType::bf16, DType::bf16};
+
 const Bits kBits[] = {
-    {{.sequences = 1}, DType::bf16, DType::bf16},
-    {{.data = 2, .zero = 2}, DType::f32, std::nullopt},
-    {{.data = 2, .zero = 2, .tied = true}, DType::bf16, std::nullopt},
-    {{.data = 2, .zero = 3}, DType::bf16, DType::bf16},
-    {{.data = 2, .zero = 3, .sequences = 6, .packed = true}, DType::f32, DType::bf16},
-    {{.ring = 3, .zero = 3, .context = 192}, DType::f32, std::nullopt},
-    {{.data = 2, .tensor = 4, .zero = 2, .kv_heads = 1}, DType::bf16, std::nullopt},
-    {{.data = 2, .ring = 2, .tensor = 2, .zero = 3}, DType::bf16, DType::bf16},
+    {{.sequences = 1}, DType::bf16, {DType::bf16}},
+    {{.data = 2, .zero = 2}, DType::f32, {}},
+    {{.data = 2, .zero = 2, .tied = true}, DType::bf16, {}},
+    {{.data = 2, .zero = 3}, DType::bf16, {DType::bf16}},
+    {{.data = 2, .zero = 3, .sequences = 6, .packed = true}, DType::f32, {DType::bf16}},
+    {{.ring = 3, .zero = 3, .context = 192}, DType::f32, {}},
+    {{.data = 2, .tensor = 4, .zero = 2, .kv_heads = 1}, DType::bf16, {}},
+    {{.data = 2, .ring = 2, .tensor = 2, .zero = 3}, DType::bf16, {DType::bf16}},
     // More layers than the buffers that they share.
-    {{.sequences = 1, .tied = true, .layers = 5}, DType::bf16, std::nullopt},
-    {{.data = 2, .zero = 2, .layers = 5}, DType::bf16, DType::bf16},
-    {{.data = 2, .zero = 3, .layers = 5}, DType::f32, std::nullopt},
-    {{.data = 2, .zero = 2, .block = 512}, DType::bf16, std::nullopt},
-    {{.data = 2, .zero = 3, .sequences = 4, .layers = 3, .block = 512}, DType::bf16, DType::bf16},
-    {{.data = 2, .tensor = 2, .zero = 3, .tied = true, .block = 512}, DType::f32, std::nullopt},
+    {{.sequences = 1, .tied = true, .layers = 5}, DType::bf16, {}},
+    {{.data = 2, .zero = 2, .layers = 5}, DType::bf16, {DType::bf16}},
+    {{.data = 2, .zero = 3, .layers = 5}, DType::f32, {}},
+    {{.data = 2, .zero = 2, .block = 512}, DType::bf16, {}},
+    {{.data = 2, .zero = 3, .sequences = 4, .layers = 3, .block = 512}, DType::bf16, {DType::bf16}},
+    {{.data = 2, .tensor = 2, .zero = 3, .tied = true, .block = 512}, DType::f32, {}},
+    // Rounded gradients: of layers, of the embedding with and without a buffer of its own, and such
+    // as tensor ranks share.
+    {{.sequences = 1, .layers = 3}, DType::f32, {.gradients = DType::bf16}},
+    {{.sequences = 1, .tied = true}, DType::bf16, {.gradients = DType::bf16}},
+    {{.data = 2, .zero = 2, .layers = 3}, DType::bf16, kBf16},
+    {{.data = 2, .zero = 3, .sequences = 6}, DType::bf16, {.gradients = DType::bf16}},
+    {{.data = 2, .tensor = 2, .zero = 3, .tied = true, .block = 512}, DType::bf16, kBf16},
+    {{.data = 2, .tensor = 4, .zero = 2, .kv_heads = 1}, DType::f32, {.gradients = DType::bf16}},
 };
 
 INSTANTIATE_TEST_SUITE_P(Layouts, HostOptimizerBits, testing::ValuesIn(kBits),

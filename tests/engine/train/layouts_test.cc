@@ -281,11 +281,11 @@ TEST(ZeroStages, ChangeNoBitOfAStep) {
 TEST(Bf16Moments, HaveTheSameBitsWhateverTheSharding) {
     RigConfig config =
         config_of({.data = 2}, Packing::one_document, test::cpu_backend(1, DType::bf16));
-    config.moments = DType::bf16;
+    config.types.moments = DType::bf16;
     const RigResult plain = run_rig(config);
     config.zero = 3;
     EXPECT_EQ(run_rig(config).weights, plain.weights);
-    config.moments = std::nullopt;
+    config.types.moments = std::nullopt;
     EXPECT_NE(run_rig(config).weights, plain.weights);
 }
 

@@ -61,6 +61,7 @@ struct Layout {
     OptimizerPlace place = OptimizerPlace::device;
     MemoryPolicy memory;
     std::int64_t block = 0;  // elements of embedding and head that travel together
+    StateTypes types = {};
 
     bool on_host() const { return place == OptimizerPlace::host; }
     // In bf16 the engine converts weights on their way up from the host.
@@ -73,6 +74,7 @@ test::RigConfig config_of(const Layout& layout) {
     config.backend = test::cpu_backend(1, layout.compute());
     config.memory = layout.memory;
     config.vocabulary_block = layout.block;
+    config.types = layout.types;
     if (layout.memory.kept == KeptPlace::host) {
         config.context = 512;
         config.documents = {100, 3, 380, 29};
@@ -85,6 +87,7 @@ test::RigConfig config_of(const Layout& layout) {
     return config;
 }
 
+constexpr StateTypes kRoundedGradients{.gradients = DType::bf16};
 constexpr std::uint64_t kOrders = 50;
 
 class AnyOrder : public testing::TestWithParam<Layout> {};
@@ -135,8 +138,16 @@ INSTANTIATE_TEST_SUITE_P(
         Layout{"Blocks", Mesh::make(2, 1, 1, 2).value(), 3, OptimizerPlace::device, {}, 512},
         Layout{"BlocksInWindows", Mesh::make(2, 1, 1, 1).value(), 3, OptimizerPlace::device,
                windows(1), 512},
-        Layout{
-            "BlocksHostState", Mesh::make(2, 1, 1, 1).value(), 3, OptimizerPlace::host, {}, 512}),
+        Layout{"BlocksHostState", Mesh::make(2, 1, 1, 1).value(), 3, OptimizerPlace::host, {}, 512},
+        Layout{"RoundedGradients", Mesh::make(2, 1, 1, 2).value(), 3, OptimizerPlace::device,
+               windows(1), 512, kRoundedGradients},
+        Layout{"RoundedGradientsHostState",
+               Mesh::make(1, 1, 2, 2).value(),
+               2,
+               OptimizerPlace::host,
+               {},
+               0,
+               kRoundedGradients}),
     [](const auto& info) { return info.param.name; });
 
 class EveryWait : public testing::TestWithParam<Layout> {};

@@ -26,6 +26,7 @@ struct ScheduleCase {
     std::int64_t kv_heads = 2;
     bool tied = false;
     std::int64_t block = 0;  // elements of embedding and head that travel together
+    bool rounded = false;    // gradients in bf16
 };
 void PrintTo(const ScheduleCase& c, std::ostream* out) {
     *out << c.name;
@@ -43,6 +44,7 @@ StepSchedule record(const ScheduleCase& c, int rank) {
     spec.model.num_kv_heads = c.kv_heads;
     spec.model.tied_head = c.tied;
     spec.vocabulary_block = c.block;
+    if (c.rounded) spec.types.gradients = DType::bf16;
     if (c.host_state) spec.host = like.get();
     DryRank dry(spec, MetaOptions{.types = like->types(), .like = like.get()});
     const Status entered =
@@ -161,6 +163,20 @@ MemoryPolicy policy(KeptPlace kept, WorkingSet working, Keep keep, double alpha,
     return p;
 }
 
+// With gradients in bf16.
+void add_rounded_gradients(std::vector<ScheduleCase>& list) {
+    for (const std::string name :
+         {"one_device", "data_zero2", "data_zero3", "tensor_ring_host", "host_state_zero3",
+          "host_state_replicated_heads", "ring_zero3_tied_blocks", "all_windows"}) {
+        const auto found = std::ranges::find(list, name, &ScheduleCase::name);
+        RM_CHECK(found != list.end(), "no case {}", name);
+        ScheduleCase rounded = *found;
+        rounded.name += "_gradients_bf16";
+        rounded.rounded = true;
+        list.push_back(rounded);
+    }
+}
+
 std::vector<ScheduleCase> cases() {
     const auto whole = WorkingSet::whole;
     const auto device = policy(KeptPlace::device, whole, Keep::input_and_attention, 1);
@@ -255,6 +271,7 @@ std::vector<ScheduleCase> cases() {
     list.back().tied = true;
     for (std::size_t i = whole_vocabulary; i < list.size(); ++i)
         list[i].block = 512;
+    add_rounded_gradients(list);
     return list;
 }
 

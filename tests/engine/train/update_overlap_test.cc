@@ -72,8 +72,12 @@ public:
           kernels_(make_kernels(layout.compute, std::move(watcher))),
           host_(test::cpu_backend(1, layout.compute)()),
           engine_(*kernels_, *transport_, progress_,
-                  {deep_model(), layout.mesh, rank, layout.zero, DType::bf16, Positions::reset,
-                   host_.get()}) {
+                  {.model = deep_model(),
+                   .mesh = layout.mesh,
+                   .rank = rank,
+                   .zero = layout.zero,
+                   .types = {.moments = DType::bf16},
+                   .host = host_.get()}) {
         engine_.state().initialize(1);
         RM_CHECK(
             engine_.enter({128, {.tile_tokens = 64, .chunk_tokens = 64}, engine_.spec().model.rope})

@@ -62,6 +62,9 @@ void conversions(Harness& h, std::int64_t size) {
         const TensorView sum = rest(h.input(Role::accum, {size}));
         h.kernels().run(Add{.x = accum, .y = sum}, h.stream());
         h.keep(format("sum_from_{}", first), sum);
+        const TensorView rounded = rest(h.input(Role::bf16, {size}));
+        h.kernels().run(Add{.x = accum, .y = rounded}, h.stream());
+        h.keep(format("rounded_sum_from_{}", first), rounded);
         const TensorView zeros = rest(h.output(Role::f64, {size}));
         h.kernels().run(FillZero{.x = zeros}, h.stream());
         h.keep(format("zeros_from_{}", first), zeros);
@@ -69,9 +72,9 @@ void conversions(Harness& h, std::int64_t size) {
 }
 
 // Runs the norm in several parts and one update, at an aligned and at an unaligned address.
-void update(Harness& h, std::int64_t size, std::int64_t first) {
+void update(Harness& h, std::int64_t size, std::int64_t first, Role gradients) {
     const auto rest = [&](const TensorView& x) { return x.rows(first, size - first); };
-    const TensorView grad = rest(h.input(Role::accum, {size}));
+    const TensorView grad = rest(h.input(gradients, {size}));
     const SumSquares squares{.x = grad, .sum = h.filled(Role::f64, {1}, 0)};
     h.kernels().run(squares, h.workspace(squares), h.stream());
     const TensorView clip = h.output(Role::f64, {3});
@@ -106,8 +109,10 @@ std::vector<OpCase> device_cases() {
         {"embedding_of_wide_rows", [](Harness& h) { embedding_both_ways(h, 3, 2, 4096 + 8); }},
         {"loss_of_many_columns", [](Harness& h) { loss_and_gradients(h, 70, 8, 2 * 2048 + 8); }},
         {"loss_unaligned", [](Harness& h) { loss_and_gradients(h, 67, 8, 101); }},
-        {"update_aligned", [](Harness& h) { update(h, 20011, 0); }},
-        {"update_unaligned", [](Harness& h) { update(h, 20011, 1); }},
+        {"update_aligned", [](Harness& h) { update(h, 20011, 0, Role::accum); }},
+        {"update_unaligned", [](Harness& h) { update(h, 20011, 1, Role::accum); }},
+        {"update_of_bf16_aligned", [](Harness& h) { update(h, 20011, 0, Role::bf16); }},
+        {"update_of_bf16_unaligned", [](Harness& h) { update(h, 20011, 1, Role::bf16); }},
         {"rope_of_many_documents", [](Harness& h) { rope_of_many_documents(h, 200, 4); }},
         {"embedding_parts_unaligned", [](Harness& h) { embedding_in_parts(h, 40, 61, 33, 3); }},
         {"embedding_parts_aligned", [](Harness& h) { embedding_in_parts(h, 40, 61, 40, 2); }},
