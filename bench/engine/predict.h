@@ -63,6 +63,10 @@ struct StepParts {
     double offload = 0;    // waiting for what is kept on the host
     double ring = 0;       // waiting for hops
     double optimizer = 0;  // the update on the device, or waiting for that of the host
+    // For messages of other ranks: as long as the rank waited that waited least for each, and what
+    // others waited beyond that, because ranks began at different times (mean).
+    double exchange = 0;
+    double skew = 0;
     std::map<std::string, double> phases;  // all, by who says so: Prediction or StepReport
 };
 

@@ -103,7 +103,20 @@ public:
         : kernels_(kernels_of(job)),
           host_(job.optimizer == OptimizerPlace::host ? kernels_of(job) : nullptr),
           rank_(*kernels_, std::move(transport),
-                {.model = job.model, .mesh = mesh_of(job), .host = host_.get()}, job.shape) {}
+                {.model = job.model, .mesh = mesh_of(job), .host = host_.get()}, job.shape) {
+        for (StreamTimer* timer : exchange_timers())
+            timer->keep_each();
+    }
+
+    // Seconds for each message of other ranks since the last call.
+    std::vector<double> waits() {
+        std::vector<double> all;
+        for (StreamTimer* timer : exchange_timers()) {
+            const std::vector<double> some = timer->take_each();
+            all.insert(all.end(), some.begin(), some.end());
+        }
+        return all;
+    }
 
     StepParts step() {
         StepResult result = rank_.step();
@@ -120,6 +133,12 @@ public:
     const StageArenas& arenas() { return rank_.engine().arenas(); }
 
 private:
+    std::vector<StreamTimer*> exchange_timers() {
+        Model& model = rank_.engine().model();
+        return {&model.ring_exposed().forward, &model.ring_exposed().backward,
+                &model.ulysses_exposed(), &model.tensor_exposed()};
+    }
+
     std::unique_ptr<Kernels> kernels_;
     std::unique_ptr<Kernels> host_;
     TrainingRank rank_;
@@ -128,8 +147,25 @@ private:
 // One rank's measurements.
 struct RankSteps {
     std::vector<StepParts> steps;
+    std::vector<std::vector<double>> waits;  // by step, for each message of other ranks
     Bytes device, host;
 };
+
+// All ranks wait for the same messages in the same order.
+void split_waits(const std::vector<RankSteps>& ranks, std::size_t i, StepParts& step) {
+    double all = 0;
+    for (std::size_t wait = 0; wait < ranks.front().waits[i].size(); ++wait) {
+        double least = ranks.front().waits[i][wait];
+        for (const RankSteps& rank : ranks) {
+            RM_CHECK(rank.waits[i].size() == ranks.front().waits[i].size(),
+                     "ranks wait for different messages");
+            least = std::min(least, rank.waits[i][wait]);
+            all += rank.waits[i][wait];
+        }
+        step.exchange += least;
+    }
+    step.skew = all / static_cast<double>(ranks.size()) - step.exchange;
+}
 
 RealSteps merge(const std::vector<RankSteps>& ranks) {
     RealSteps merged;
@@ -146,6 +182,8 @@ RealSteps merge(const std::vector<RankSteps>& ranks) {
             if (merged.steps[i].phases.empty()) merged.steps[i].phases = rank.steps[i].phases;
         }
     }
+    for (std::size_t i = 0; i < merged.steps.size(); ++i)
+        split_waits(ranks, i, merged.steps[i]);
     return merged;
 }
 
@@ -191,7 +229,10 @@ RealSteps run_steps(const PredictJob& job, int num_steps) {
             own.device = rank.arenas().device.size;
             own.host = rank.arenas().host.size;
             const StepParts step = rank.step();
-            if (i > 0) own.steps.push_back(step);
+            std::vector<double> waits = rank.waits();
+            if (i == 0) return;
+            own.steps.push_back(step);
+            own.waits.push_back(std::move(waits));
         });
     return merge(ranks);
 }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "engine/comm/communicator.h"
@@ -18,8 +19,15 @@ public:
         stream.call_host("timer", [this] { started_ = now(); });
     }
     void end(Stream& stream) {
-        stream.call_host("timer", [this] { nanos_ += now() - started_; });
+        stream.call_host("timer", [this] {
+            const std::int64_t nanos = now() - started_;
+            nanos_ += nanos;
+            if (keeps_each_) each_.push_back(static_cast<double>(nanos) * 1e-9);
+        });
     }
+    // From now on each interval is kept, in order. Call both while the stream is idle.
+    void keep_each() { keeps_each_ = true; }
+    std::vector<double> take_each() { return std::exchange(each_, {}); }
     // Seconds since the last take(); call while the stream is idle.
     double take() {
         const double seconds = static_cast<double>(nanos_) * 1e-9;
@@ -33,6 +41,8 @@ private:
     }
     std::int64_t started_ = 0;
     std::int64_t nanos_ = 0;
+    bool keeps_each_ = false;
+    std::vector<double> each_;  // seconds
 };
 
 // The host as the place where a rank's state lives and is updated; borrows everything.
