@@ -27,6 +27,7 @@ Status check_preset_fits(const JobSpec& spec, const UsableDevices& devices);
 std::int64_t most_parameters(const JobSpec& spec, const UsableDevices& devices);
 
 constexpr const char* kFitsRemedy =
-    "use more devices with parallel.zero: 3 or tensor, optimizer.moments: bf16, or a smaller model";
+    "use more devices with parallel.zero: 3 or tensor, optimizer.moments or optimizer.gradients: "
+    "bf16, or a smaller model";
 
 }  // namespace rm

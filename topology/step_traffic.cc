@@ -62,7 +62,9 @@ CommPhase tensor_trades(const Letters& l, std::int64_t x) {
 }
 
 // Gradients and weights of all units; one collective moves one unit.
-CommPhase parameter_phase(const Letters& l, int zero) {
+CommPhase parameter_phase(const Letters& l, const StepShape& shape) {
+    const std::int64_t gradient = shape.gradient_bytes;
+    const int zero = gradient < kAccumulatorBytes ? std::max(shape.zero, 2) : shape.zero;
     const std::int64_t z = l.n / l.G * (l.G - 1);
     const std::int64_t units = l.L + 2;
     const std::int64_t steps = units * (l.G - 1);
@@ -71,10 +73,10 @@ CommPhase parameter_phase(const Letters& l, int zero) {
     // ends.
     const std::int64_t layers = l.L + (2 * l.M - 1) * std::max<std::int64_t>(0, l.L - 2);
     const std::int64_t gathered = zero == 3 ? z / l.L * layers : z;
-    if (zero == 0) return {Axis::data, Pattern::ring, {2 * z * l.a}, 2 * steps};
+    if (zero == 0) return {Axis::data, Pattern::ring, {2 * z * gradient}, 2 * steps};
     return {Axis::data,
             Pattern::ring,
-            {sums * z * l.a + gathered * l.c},
+            {sums * z * gradient + gathered * l.c},
             sums * steps + (zero == 3 ? layers : units) * (l.G - 1)};
 }
 
@@ -90,7 +92,7 @@ StepTraffic step_traffic(const ModelConfig& model, const Mesh& mesh, const StepS
     }
     if (l.U > 1) traffic.push_back(ulysses_phase(l));
     if (l.Ro * l.Ri > 1) traffic.push_back(ring_phase(l));
-    if (l.G > 1) traffic.push_back(parameter_phase(l, shape.zero));
+    if (l.G > 1) traffic.push_back(parameter_phase(l, shape));
     return traffic;
 }
 

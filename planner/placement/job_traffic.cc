@@ -21,11 +21,13 @@ JobTraffic traffic_of(const JobSpec& spec, const Mesh& mesh) {
         [](const StageSpec& a, const StageSpec& b) { return a.context < b.context; });
     if (longest == spec.stages.end()) return traffic;
     traffic.context = longest->context;
-    traffic.phases = step_traffic(*find_preset(traffic.model), mesh,
-                                  {.context = longest->context,
-                                   .batch = longest->batch,
-                                   .zero = spec.zero,
-                                   .compute_bytes = bytes_of(precision_of(spec.precision))});
+    traffic.phases =
+        step_traffic(*find_preset(traffic.model), mesh,
+                     {.context = longest->context,
+                      .batch = longest->batch,
+                      .zero = spec.zero,
+                      .compute_bytes = bytes_of(precision_of(spec.precision)),
+                      .gradient_bytes = bytes_of(precision_of(spec.optimizer.gradients))});
     return traffic;
 }
 

@@ -122,7 +122,10 @@ TEST_F(GpuFaults, ASlowDeviceIsNamedWithItsTimeAndThatOfItsKind) {
     stop(*cluster_);
     const std::filesystem::path folder = state_ + "/worker-0/profiles";
     ASSERT_TRUE(std::filesystem::exists(folder));
-    const std::string file = std::filesystem::directory_iterator(folder)->path().string();
+    std::string file;  // its log lies beside it
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+        if (entry.path().extension() == ".json") file = entry.path().string();
+    }
     Json profile = Json::parse(read_file(file));
     for (Json& op : profile["ops"]) {
         if (op["op"] != "linear_fwd") continue;

@@ -20,11 +20,12 @@ struct Regress0084 : World, testing::Test {
         }
     }
     // Returns why a job over both nodes waits, for a model of this many parameters.
-    std::string reason(std::int64_t parameters, int zero) {
+    std::string reason(std::int64_t parameters, int zero, const std::string& gradients = "fp32") {
         JobSpec spec = small_spec(ring(2));
         spec.zero = zero;
         spec.model = {.preset = "", .from = "m:llama"};
         spec.optimizer.moments = "fp32";
+        spec.optimizer.gradients = gradients;
         const CheckFiles check = files_needed(state, job(submit(spec))).check;
         FilesChecked checked{.key = check.key};
         for (const FileWanted& file : check.files) {
@@ -46,13 +47,18 @@ TEST_F(Regress0084, IsNotPlacedAndTheReasonSaysWhatWouldFit) {
         reason(8'000'000'000, 0),
         "nodes a, b: model.from m:llama has 8000000000 parameters, and weights, gradients and "
         "moments of at most 1073741824 fit the devices of this cluster; use more devices with "
-        "parallel.zero: 3 or tensor, optimizer.moments: bf16, or a smaller model");
+        "parallel.zero: 3 or tensor, optimizer.moments or optimizer.gradients: bf16, or a smaller "
+        "model");
     EXPECT_EQ(reason(1'000'000'000, 0).find("parameters"), std::string::npos);
 }
 
 TEST_F(Regress0084, TwoDevicesThatShareTheStateHoldTwiceAsMuch) {
     EXPECT_EQ(reason(2'000'000'000, 3).find("parameters"), std::string::npos);
     EXPECT_NE(reason(2'200'000'000, 3).find("at most 2147483648"), std::string::npos);
+}
+
+TEST_F(Regress0084, WithGradientsInBf16AParameterTakes14BytesAndIsSharedAtAnyStage) {
+    EXPECT_EQ(reason(2'400'000'000, 0, "bf16").find("parameters"), std::string::npos);
 }
 
 }  // namespace

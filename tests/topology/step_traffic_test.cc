@@ -35,6 +35,21 @@ TEST(StepTraffic, IsWhatTheFormulasSay) {
                 z * 4 + z * 2, 1e3);
 }
 
+TEST(StepTraffic, OfGradientsInBf16IsHalfOfTheirsAndOncePerMicroBatch) {
+    const ModelConfig model = find_preset("llama3-8b").value();
+    const auto bytes = [&](int zero, int gradient_bytes) {
+        const StepTraffic traffic = step_traffic(model, Mesh::make(8, 1, 1, 1).value(),
+                                                 {.context = 65536,
+                                                  .batch = 16 * 65536,
+                                                  .zero = zero,
+                                                  .gradient_bytes = gradient_bytes});
+        return phase_of(traffic, Axis::data, Pattern::ring)->bytes.value;
+    };
+    const std::int64_t z = model.num_parameters() / 8 * 7, micro_batches = 2;
+    EXPECT_EQ(bytes(2, 4) - bytes(2, 2), micro_batches * z * 2);
+    EXPECT_EQ(bytes(0, 2), bytes(2, 2));
+}
+
 TEST(StepTraffic, OfADoubleRingGoesRoundBoth) {
     const ModelConfig model = find_preset("llama3-8b").value();
     const StepTraffic traffic =
