@@ -15,6 +15,7 @@ int run_dry_run(std::span<char*> words);    // how long predictions take, and wh
 int run_overlap(std::span<char*> words);    // how much of a delay on every link stays exposed
 int run_placement(std::span<char*> words);  // 1 where an answer is worse than promised
 int run_predict(std::span<char*> words);    // 1 if the dry run predicts a step badly
+int run_published(std::span<char*> words);  // published steps, as the dry run predicts them
 int run_tokenize(std::span<char*> words);
 int run_windows(std::span<char*> words);  // 1 where windows wait though the dry run hides them
 

@@ -1,0 +1,123 @@
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <string_view>
+#include <vector>
+
+#include "bench/arguments.h"
+#include "bench/bench.h"
+#include "bench/commands.h"
+#include "bench/engine/published_runs.h"
+
+namespace rm::bench {
+namespace {
+
+constexpr std::string_view kUsage =
+    "usage: ring-bench published\n"
+    "Predicts steps that others have published and prints the error of each, and the mean. Their\n"
+    "runs used other attention kernels than ours, so the prediction takes those kernels' "
+    "published\n"
+    "speeds: torch's context parallelism calls cuDNN on an H100, and the others show what the\n"
+    "choice is worth. Beside them our own profile of the device (ours), and the step that one "
+    "MFU,\n"
+    "the median of the published ones, would give (constant). That MFU is the only figure that is\n"
+    "fitted to these rows.\n";
+
+constexpr AttentionKernels kAll[] = {AttentionKernels::cudnn, AttentionKernels::flash3,
+                                     AttentionKernels::flash2};
+
+// One way to predict all rows, and how far off it was.
+struct Predictor {
+    std::string name;
+    std::vector<double> errors;
+
+    std::string add(double predicted, double published) {
+        errors.push_back(predicted / published - 1);
+        return format("{:7.0} s {:6.1} %", predicted, 100 * errors.back());
+    }
+    std::string summary() const {
+        double sum = 0, worst = 0;
+        for (const double error : errors) {
+            sum += std::abs(error);
+            worst = std::max(worst, std::abs(error));
+        }
+        const double mean = sum / static_cast<double>(errors.size());
+        return format("{:<24} {:6.1} % {:6.1} %\n", name, 100 * mean, 100 * worst);
+    }
+};
+
+struct Row {
+    PublishedRun run;
+    double flops = 0;               // of a step, causal
+    double peak = 0;                // of all devices
+    std::vector<double> predicted;  // seconds: by kAll, then ours
+    double mfu() const { return flops / (run.seconds * peak); }
+};
+
+Result<Row> row_of(const PublishedRun& run) {
+    const std::vector<DeviceProfile> profiles = published_profiles();
+    const auto ours = std::ranges::find(profiles, run.profile, &DeviceProfile::name);
+    RM_CHECK(ours != profiles.end(), "no profile {}", run.profile);
+    Row row{.run = run, .peak = ours->peak_flops * run.devices};
+    std::vector<DeviceProfile> all;
+    for (const AttentionKernels kernels : kAll)
+        all.push_back(with_attention(*ours, kernels));
+    all.push_back(*ours);
+    for (const DeviceProfile& profile : all) {
+        RM_TRY(const Prediction prediction, foretell(run, profile));
+        row.flops = prediction.model_flops;
+        row.predicted.push_back(prediction.step.value);
+    }
+    return row;
+}
+
+Result<std::vector<Row>> all_rows() {
+    std::vector<Row> rows;
+    for (const PublishedRun& published : published_runs()) {
+        RM_TRY(Row row, row_of(published));
+        rows.push_back(std::move(row));
+    }
+    return rows;
+}
+
+double median_mfu(const std::vector<Row>& rows) {
+    std::vector<double> mfus;
+    for (const Row& row : rows)
+        mfus.push_back(row.mfu());
+    return median(mfus);
+}
+
+Result<int> run() {
+    RM_TRY(const std::vector<Row> rows, all_rows());
+    const double mfu = median_mfu(rows);
+    std::vector<Predictor> predictors;
+    for (const AttentionKernels kernels : kAll)
+        predictors.push_back({std::string(to_string(kernels)), {}});
+    predictors.push_back({"ours", {}});
+    predictors.push_back({format("constant MFU of {:.1} %", 100 * mfu), {}});
+    std::cout << "model       tokens  devices   published          cuDNN    FlashAttention-3    "
+                 "FlashAttention-2                ours            constant\n";
+    for (const Row& row : rows) {
+        std::vector<double> predicted = row.predicted;
+        predicted.push_back(row.flops / (mfu * row.peak));
+        std::cout << format("{:<10} {:>4}Mi  {:>2} {:<5} {:6.0} s", row.run.name,
+                            row.run.context >> 20, row.run.devices, row.run.profile,
+                            row.run.seconds);
+        for (std::size_t i = 0; i < predicted.size(); ++i)
+            std::cout << "  " << predictors[i].add(predicted[i], row.run.seconds);
+        std::cout << "\n";
+    }
+    std::cout << "\nerror                      mean    worst\n";
+    for (const Predictor& predictor : predictors)
+        std::cout << predictor.summary();
+    return 0;
+}
+
+}  // namespace
+
+int run_published(std::span<char*> words) {
+    const Command command{.program = "ring-bench published", .usage = kUsage, .flags = {}};
+    return run_command(words, command, run);
+}
+
+}  // namespace rm::bench

@@ -1,0 +1,115 @@
+#include "bench/engine/published_runs.h"
+
+#include <algorithm>
+#include <array>
+
+namespace rm::bench {
+namespace {
+
+constexpr std::int64_t kMi = std::int64_t{1} << 20;
+
+// Qwen3 (arXiv:2505.09388), without its norms of queries and keys.
+ModelConfig qwen3(std::int64_t hidden, std::int64_t layers, std::int64_t query_heads,
+                  std::int64_t feed_forward, bool tied) {
+    return {.vocabulary = 151'936,
+            .hidden = hidden,
+            .num_layers = layers,
+            .num_query_heads = query_heads,
+            .num_kv_heads = 8,
+            .head_dim = 128,
+            .feed_forward = feed_forward,
+            .norm_eps = 1e-6,
+            .tied_head = tied};
+}
+
+constexpr std::array<double, 6> kKeys = {512, 1024, 2048, 4096, 8192, 16384};
+struct Speeds {
+    AttentionKernels kernels;
+    std::int64_t head_dim;
+    std::array<double, 6> forward, backward;  // TFLOP/s at kKeys
+};
+constexpr Speeds kSpeeds[] = {
+    {AttentionKernels::cudnn, 64, {335, 373, 395, 408, 412, 413}, {266, 348, 395, 417, 432, 433}},
+    {AttentionKernels::cudnn, 128, {497, 574, 617, 609, 600, 595}, {305, 408, 465, 499, 518, 516}},
+    {AttentionKernels::flash3, 64, {333, 392, 460, 476, 496, 497}, {272, 363, 422, 453, 472, 474}},
+    {AttentionKernels::flash3, 128, {467, 565, 625, 638, 646, 648}, {316, 424, 501, 542, 559, 561}},
+    {AttentionKernels::flash2, 64, {282, 306, 318, 321, 322, 324}, {198, 238, 264, 279, 287, 291}},
+    {AttentionKernels::flash2, 128, {309, 350, 362, 368, 370, 370}, {214, 260, 291, 310, 318, 322}},
+};
+
+const std::array<double, 6>* speeds_of(const OpSpeed& op, AttentionKernels kernels) {
+    const auto known = std::ranges::find_if(kSpeeds, [&](const Speeds& speeds) {
+        return speeds.kernels == kernels && speeds.head_dim == op.head_dim;
+    });
+    if (known == std::end(kSpeeds)) return nullptr;
+    if (op.op == "attention_fwd") return &known->forward;
+    return op.op == "attention_bwd" ? &known->backward : nullptr;
+}
+
+std::vector<SpeedPoint> points_of(const std::array<double, 6>& speeds) {
+    std::vector<SpeedPoint> points;
+    for (std::size_t i = 0; i < speeds.size(); ++i)
+        points.push_back({kKeys[i], speeds[i] * 1e12});
+    return points;
+}
+
+}  // namespace
+
+std::vector<PublishedRun> published_runs() {
+    const ModelConfig small = qwen3(1024, 28, 16, 3072, true);
+    const ModelConfig middle = qwen3(4096, 36, 32, 12'288, false);
+    const ModelConfig large = qwen3(5120, 64, 64, 25'600, false);
+    const auto run = [](const char* name, const ModelConfig& model, std::int64_t tokens,
+                        int devices, double seconds) {
+        return PublishedRun{.name = name,
+                            .how = "FSDP2, context parallel, inputs offloaded, chunked loss",
+                            .model = model,
+                            .context = tokens,
+                            .devices = devices,
+                            .profile = "H100",
+                            .link_gbit = devices == 8 ? 3600.0 : 400.0,
+                            .seconds = seconds};
+    };
+    return {run("Qwen3-0.6B", small, kMi, 8, 137),     run("Qwen3-8B", middle, kMi, 8, 364),
+            run("Qwen3-32B", large, kMi, 8, 1295),     run("Qwen3-0.6B", small, 4 * kMi, 8, 2135),
+            run("Qwen3-8B", middle, 2 * kMi, 16, 696), run("Qwen3-8B", middle, 4 * kMi, 32, 1346)};
+}
+
+std::string_view to_string(AttentionKernels kernels) {
+    switch (kernels) {
+        case AttentionKernels::cudnn:
+            return "cuDNN";
+        case AttentionKernels::flash3:
+            return "FlashAttention-3";
+        case AttentionKernels::flash2:
+            return "FlashAttention-2";
+    }
+    return "?";
+}
+
+DeviceProfile with_attention(DeviceProfile profile, AttentionKernels kernels) {
+    for (OpSpeed& op : profile.ops) {
+        if (const auto* speeds = speeds_of(op, kernels)) op.points = points_of(*speeds);
+    }
+    profile.provenance +=
+        format("; attention: {} as published in arXiv:2407.08608", to_string(kernels));
+    return profile;
+}
+
+Result<Prediction> foretell(const PublishedRun& run, const DeviceProfile& profile) {
+    const int last = run.devices - 1;
+    const RankSpec spec{.model = run.model,
+                        .mesh = Mesh::make(1, run.devices, 1, 1).value(),
+                        .rank = last,
+                        .zero = 3};
+    StageShape shape{.context = run.context, .rope = run.model.rope};
+    shape.memory = {.tile_tokens = 8192, .chunk_tokens = 8192};
+    shape.memory.keep = Keep::input;
+    shape.memory.alpha = 0;
+    shape.memory.kept = KeptPlace::host;
+    return predict(
+        spec, shape,
+        {.profile = &profile, .links = uniform_links({Seconds{10e-6}, run.link_gbit * 1e9 / 8})});
+}
+
+}  // namespace rm::bench

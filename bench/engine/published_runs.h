@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/dry_run/predict.h"
+
+// Steps that others have published, as the dry run predicts them: a check on figures that nothing
+// here was fitted to.
+namespace rm::bench {
+
+struct PublishedRun {
+    std::string name;  // the model
+    std::string how;   // its setup, as far as it is known, and who published it
+    ModelConfig model;
+    std::int64_t context = 0;
+    int devices = 0;
+    std::string profile;   // of published_profiles()
+    double link_gbit = 0;  // of each device, one way
+    double seconds = 0;    // of a step of one sequence
+};
+
+// Rows whose schedule the engine has: ring, ZeRO 3, inputs alone kept, on the host.
+std::vector<PublishedRun> published_runs();
+
+// Attention kernels of an H100 SXM by their published speeds: Shah et al., FlashAttention-3
+// (arXiv:2407.08608), figures 5 and 6, no mask, head dims 64 and 128.
+enum class AttentionKernels { cudnn, flash3, flash2 };
+std::string_view to_string(AttentionKernels kernels);
+// The profile with these instead of its own, for runs that used them.
+DeviceProfile with_attention(DeviceProfile profile, AttentionKernels kernels);
+
+// Errors: those of predict.
+Result<Prediction> foretell(const PublishedRun& run, const DeviceProfile& profile);
+
+}  // namespace rm::bench

@@ -1,0 +1,45 @@
+// Steps that others have published, against the dry run: ring-bench published prints them.
+#include "bench/engine/published_runs.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+
+namespace rm::bench {
+namespace {
+
+DeviceProfile profile_of(const PublishedRun& run) {
+    const std::vector<DeviceProfile> profiles = published_profiles();
+    return *std::ranges::find(profiles, run.profile, &DeviceProfile::name);
+}
+
+double error_of(const PublishedRun& run, AttentionKernels kernels) {
+    const DeviceProfile profile = with_attention(profile_of(run), kernels);
+    EXPECT_TRUE(check_profile(profile).ok());
+    return foretell(run, profile).value().step.value / run.seconds - 1;
+}
+
+TEST(PublishedRuns, AreForetoldWithThePublishedSpeedsOfTheirAttention) {
+    double sum = 0;
+    const std::vector<PublishedRun> runs = published_runs();
+    for (const PublishedRun& run : runs) {
+        const double error = error_of(run, AttentionKernels::cudnn);
+        std::cout << format("{} of {} tokens on {}: {:.1} %\n", run.name, run.context, run.devices,
+                            100 * error);
+        EXPECT_LT(std::abs(error), 0.15) << run.name;
+        sum += std::abs(error);
+    }
+    EXPECT_LT(sum / static_cast<double>(runs.size()), 0.08);
+}
+
+// The kernels decide: those of another year are a third slower.
+TEST(PublishedRuns, AreFarOffWithOtherKernels) {
+    const PublishedRun run = published_runs().front();
+    EXPECT_LT(error_of(run, AttentionKernels::flash3), error_of(run, AttentionKernels::cudnn));
+    EXPECT_GT(error_of(run, AttentionKernels::flash2), 0.3);
+}
+
+}  // namespace
+}  // namespace rm::bench
