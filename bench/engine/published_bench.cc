@@ -21,7 +21,9 @@ constexpr std::string_view kUsage =
     "choice is worth. Beside them our own profile of the device (ours), and the step that one "
     "MFU,\n"
     "the median of the published ones, would give (constant). That MFU is the only figure that is\n"
-    "fitted to these rows.\n";
+    "fitted to these rows.\n"
+    "A second table has throughputs on L40S of a system whose schedule is not known, beside those\n"
+    "of our plan there. It judges nothing: their MFU says what they reached.\n";
 
 constexpr AttentionKernels kAll[] = {AttentionKernels::cudnn, AttentionKernels::flash3,
                                      AttentionKernels::flash2};
@@ -87,6 +89,23 @@ double median_mfu(const std::vector<Row>& rows) {
     return median(mfus);
 }
 
+Status print_gradient() {
+    const std::vector<DeviceProfile> profiles = published_profiles();
+    const DeviceProfile& l40s = profiles.front();
+    std::cout << "\ntokens  devices    published tok/s and device   MFU    our mesh and its tok/s, "
+                 "predicted     MFU\n";
+    for (const PublishedThroughput& stage : gradient_stages()) {
+        RM_TRY(const Prediction ours, foretell(stage, l40s));
+        const double per_token = ours.model_flops / ours.tokens;
+        std::cout << format("{:>4}Ki  {:>4} L40S {:25.1}  {:5.1} %   {:<24} {:12.1}   {:5.1} %\n",
+                            stage.context >> 10, stage.devices, stage.tokens_per_sec,
+                            100 * per_token * stage.tokens_per_sec / l40s.peak_flops,
+                            to_string(stage.mesh), ours.tokens_per_sec / stage.devices,
+                            100 * ours.causal_mfu);
+    }
+    return {};
+}
+
 Result<int> run() {
     RM_TRY(const std::vector<Row> rows, all_rows());
     const double mfu = median_mfu(rows);
@@ -110,6 +129,7 @@ Result<int> run() {
     std::cout << "\nerror                      mean    worst\n";
     for (const Predictor& predictor : predictors)
         std::cout << predictor.summary();
+    RM_RETURN_IF_ERROR(print_gradient());
     return 0;
 }
 

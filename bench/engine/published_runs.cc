@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/dry_run/choose_memory.h"
+
 namespace rm::bench {
 namespace {
 
@@ -110,6 +112,35 @@ Result<Prediction> foretell(const PublishedRun& run, const DeviceProfile& profil
     return predict(
         spec, shape,
         {.profile = &profile, .links = uniform_links({Seconds{10e-6}, run.link_gbit * 1e9 / 8})});
+}
+
+std::vector<PublishedThroughput> gradient_stages() {
+    const auto mesh = [](int data, int ring, int heads) {
+        return Mesh::make(data, ring, heads, 1).value();
+    };
+    constexpr double kTokens = 838.9e6, kSeconds = 87 * 60;
+    return {{65'536, 8, 648.9, mesh(1, 8, 1)},
+            {262'144, 32, 94.5, mesh(1, 32, 1)},
+            {524'288, 512, 223.8, mesh(16, 32, 1)},
+            {1'048'576, 512, kTokens / kSeconds / 512, mesh(8, 64, 1)},
+            {4'194'304, 512, 15.1, mesh(1, 64, 8)}};
+}
+
+Result<Prediction> foretell(const PublishedThroughput& stage, const DeviceProfile& profile) {
+    const RankSpec spec{.model = find_preset("llama3-8b").value(),
+                        .mesh = stage.mesh,
+                        .rank = stage.devices - 1,
+                        .zero = 3};
+    const StageShape shape{.context = stage.context, .rope = spec.model.rope};
+    const MemorySpec memory{.tile = 8192,
+                            .device = Bytes{static_cast<std::int64_t>(44.5 * (1 << 30))},
+                            .host = Bytes{144'000'000'000}};
+    constexpr double kBytesPerSec = 175e9 / 8;
+    RM_TRY(const ChosenMemory chosen,
+           choose_memory(
+               spec, shape, memory,
+               {.profile = &profile, .links = uniform_links({Seconds{10e-6}, kBytesPerSec})}));
+    return chosen.prediction;
 }
 
 }  // namespace rm::bench

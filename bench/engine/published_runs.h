@@ -34,4 +34,18 @@ DeviceProfile with_attention(DeviceProfile profile, AttentionKernels kernels);
 // Errors: those of predict.
 Result<Prediction> foretell(const PublishedRun& run, const DeviceProfile& profile);
 
+// Throughput on L40S that Gradient published for stages of its Llama-3-8B, nodes of 10 GPUs at 175
+// Gbit/s. It does not say how ranks shared the work.
+struct PublishedThroughput {
+    std::int64_t context = 0;
+    int devices = 0;
+    double tokens_per_sec = 0;  // of a device
+    Mesh mesh;                  // of our prediction
+};
+std::vector<PublishedThroughput> gradient_stages();
+
+// A step of ours, with the fastest policy that fits 44.5 GiB of a device and 144 GB of its host.
+// Errors: those of choose_memory.
+Result<Prediction> foretell(const PublishedThroughput& stage, const DeviceProfile& profile);
+
 }  // namespace rm::bench

@@ -41,5 +41,19 @@ TEST(PublishedRuns, AreFarOffWithOtherKernels) {
     EXPECT_GT(error_of(run, AttentionKernels::flash2), 0.3);
 }
 
+// One of Gradient's stages is beyond what a device can do; none of our predictions is.
+TEST(PublishedThroughput, OfOneStageNeedsThreeQuartersOfThePeak) {
+    const DeviceProfile l40s = published_profiles().front();
+    for (const PublishedThroughput& stage : gradient_stages()) {
+        const Prediction ours = foretell(stage, l40s).value();
+        const double per_token = ours.model_flops / ours.tokens;
+        const double published = per_token * stage.tokens_per_sec / l40s.peak_flops;
+        EXPECT_EQ(published > 0.5, stage.context == 1'048'576) << published;
+        EXPECT_NEAR(ours.tokens_per_sec / stage.devices * per_token / l40s.peak_flops,
+                    ours.causal_mfu, 1e-6);
+        EXPECT_LT(ours.causal_mfu, 0.5);
+    }
+}
+
 }  // namespace
 }  // namespace rm::bench
