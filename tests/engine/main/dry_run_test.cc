@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -61,6 +62,20 @@ TEST_F(DryRun, WithAProfileSaysWhatTheStepTakesAndAgainstWhichPeak) {
                       HasSubstr("waits         "), HasSubstr("% (causal"),
                       HasSubstr("of bf16 362 TFLOP/s of L40S")));
     EXPECT_THAT(run.output, Not(HasSubstr("messages take no time")));
+}
+
+TEST(DryRunExamples, FitTheirLimits) {
+    int count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(RM_EXAMPLES "/long_contexts")) {
+        const std::string file = entry.path().string();
+        const std::string kind = file.find("L40S") == std::string::npos ? "A100" : "L40S";
+        const Finished run =
+            test::run_program(RM_RING_TRAIN, file + " --dry-run --link 100 --profile " + kind);
+        EXPECT_EQ(run.code, 0) << file << "\n" << run.output;
+        EXPECT_THAT(run.output, HasSubstr("(memory.host)")) << file;
+        ++count;
+    }
+    EXPECT_GT(count, 0);
 }
 
 TEST_F(DryRun, WithoutALinkSaysThatMessagesTakeNoTime) {
