@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "engine/comm/staged_communicator.h"
+#include "kernels/bf16.h"
 #include "tests/engine/comm/communicator_rig.h"
 
 namespace rm {
@@ -52,6 +53,33 @@ TEST_P(Communicators, MoveOnTheAxisThatWasAskedFor) {
         EXPECT_EQ(ring_sum->as<float>()[9], static_cast<float>(d == 0 ? 3 : 12));
         EXPECT_EQ(world_sum->as<float>()[5], 15);
         EXPECT_EQ(from_root->as<float>()[5], 4);
+    });
+}
+
+// Small integers, which bf16 holds: any order of summation is exact.
+TEST_P(Communicators, SumBf16) {
+    const Mesh mesh = mesh_of(1, 3, 1, 1);
+    run_all_networks(cluster(mesh), [&](Network& network) {
+        Rank rank(network, mesh);
+        const auto terms = [&] {
+            Tensor x(*rank.device, MemoryKind::communication, DType::bf16, {300});
+            for (int i = 0; i < 300; ++i) {
+                const int term = i % 7 * (network.rank() + 1) - 5;
+                x->as<Bf16>()[i] = to_bf16(static_cast<float>(term));
+            }
+            return x;
+        };
+        const Tensor all = terms(), part = terms();
+        rank.communicator.all_reduce_sum(GroupKey::ring, all);
+        rank.communicator.reduce_scatter_sum(GroupKey::ring, part);
+        rank.stream->synchronize();
+        for (int i = 0; i < 300; ++i) {
+            const auto sum = static_cast<float>(i % 7 * 6 - 15);
+            EXPECT_EQ(from_bf16(all->as<Bf16>()[i]), sum) << i;
+            if (i / 100 == network.rank()) {
+                EXPECT_EQ(from_bf16(part->as<Bf16>()[i]), sum) << i;
+            }
+        }
     });
 }
 

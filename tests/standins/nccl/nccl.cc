@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/bf16.h"
 #include "tests/standins/nccl/channels.h"
 #include "tests/standins/nccl/faults.h"
 
@@ -116,6 +117,16 @@ void add(std::byte* to, const std::byte* from, std::size_t count) {
         std::memcpy(to + i * sizeof(T), &a, sizeof(T));
     }
 }
+// In f32, rounded.
+void add_bf16(std::byte* to, const std::byte* from, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+        rm::Bf16 a, b;
+        std::memcpy(&a, to + i * sizeof(a), sizeof(a));
+        std::memcpy(&b, from + i * sizeof(b), sizeof(b));
+        a = rm::to_bf16(rm::from_bf16(a) + rm::from_bf16(b));
+        std::memcpy(to + i * sizeof(a), &a, sizeof(a));
+    }
+}
 bool add_as(int type, std::byte* to, const std::byte* from, std::size_t count) {
     switch (type) {
         case 2:
@@ -126,6 +137,9 @@ bool add_as(int type, std::byte* to, const std::byte* from, std::size_t count) {
             return true;
         case 8:
             add<double>(to, from, count);
+            return true;
+        case 9:
+            add_bf16(to, from, count);
             return true;
         default:
             return false;
@@ -165,7 +179,7 @@ bool run_reduce(const Call& call, const std::byte* from, std::byte* into, int ro
         } else if (!run({call.receiving(rank, here.data(), call.bytes())})) {
             return false;
         }
-        if (rank > 0) add_as(call.type, sum.data(), part.data(), call.count);
+        if (rank > 0 && !add_as(call.type, sum.data(), part.data(), call.count)) return false;
     }
     std::memcpy(into, sum.data(), call.bytes());
     return true;
