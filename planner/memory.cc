@@ -13,7 +13,8 @@ int ranks_of(const JobSpec& spec, const UsableDevices& devices) {
 // The number of ranks that share the state: a tensor group at stage 0, all ranks from stage 1 on
 // and with gradients in bf16. Stages 1 and 2 replicate part of it, so the sum is a lower bound.
 std::int64_t parts_of(const JobSpec& spec, int num_ranks) {
-    if (spec.zero != 0 || spec.optimizer.gradients == "bf16") return num_ranks;
+    if (spec.zero != 0 || precision_of(spec.optimizer.gradients) == Precision::bf16)
+        return num_ranks;
     return spec.parallel ? spec.parallel->size(Axis::tensor) : 1;
 }
 

@@ -25,9 +25,6 @@ constexpr std::string_view kUsage =
     "A second table has throughputs on L40S of a system whose schedule is not known, beside those\n"
     "of our plan there. It judges nothing: their MFU says what they reached.\n";
 
-constexpr AttentionKernels kAll[] = {AttentionKernels::cudnn, AttentionKernels::flash3,
-                                     AttentionKernels::flash2};
-
 // One way to predict all rows, and how far off it was.
 struct Predictor {
     std::string name;
@@ -52,7 +49,7 @@ struct Row {
     PublishedRun run;
     double flops = 0;               // of a step, causal
     double peak = 0;                // of all devices
-    std::vector<double> predicted;  // seconds: by kAll, then ours
+    std::vector<double> predicted;  // seconds: by kAttentionKernels, then ours
     double mfu() const { return flops / (run.seconds * peak); }
 };
 
@@ -62,7 +59,7 @@ Result<Row> row_of(const PublishedRun& run) {
     RM_CHECK(ours != profiles.end(), "no profile {}", run.profile);
     Row row{.run = run, .peak = ours->peak_flops * run.devices};
     std::vector<DeviceProfile> all;
-    for (const AttentionKernels kernels : kAll)
+    for (const AttentionKernels& kernels : kAttentionKernels)
         all.push_back(with_attention(*ours, kernels));
     all.push_back(*ours);
     for (const DeviceProfile& profile : all) {
@@ -110,8 +107,8 @@ Result<int> run() {
     RM_TRY(const std::vector<Row> rows, all_rows());
     const double mfu = median_mfu(rows);
     std::vector<Predictor> predictors;
-    for (const AttentionKernels kernels : kAll)
-        predictors.push_back({std::string(to_string(kernels)), {}});
+    for (const AttentionKernels& kernels : kAttentionKernels)
+        predictors.push_back({std::string(kernels.name), {}});
     predictors.push_back({"ours", {}});
     predictors.push_back({format("constant MFU of {:.1} %", 100 * mfu), {}});
     std::cout << "model       tokens  devices   published          cuDNN    FlashAttention-3    "

@@ -1,8 +1,5 @@
 #include "bench/engine/published_runs.h"
 
-#include <algorithm>
-#include <array>
-
 #include "engine/dry_run/choose_memory.h"
 
 namespace rm::bench {
@@ -24,38 +21,29 @@ ModelConfig qwen3(std::int64_t hidden, std::int64_t layers, std::int64_t query_h
             .tied_head = tied};
 }
 
-constexpr std::array<double, 6> kKeys = {512, 1024, 2048, 4096, 8192, 16384};
-struct Speeds {
-    AttentionKernels kernels;
-    std::int64_t head_dim;
-    std::array<double, 6> forward, backward;  // TFLOP/s at kKeys
-};
-constexpr Speeds kSpeeds[] = {
-    {AttentionKernels::cudnn, 64, {335, 373, 395, 408, 412, 413}, {266, 348, 395, 417, 432, 433}},
-    {AttentionKernels::cudnn, 128, {497, 574, 617, 609, 600, 595}, {305, 408, 465, 499, 518, 516}},
-    {AttentionKernels::flash3, 64, {333, 392, 460, 476, 496, 497}, {272, 363, 422, 453, 472, 474}},
-    {AttentionKernels::flash3, 128, {467, 565, 625, 638, 646, 648}, {316, 424, 501, 542, 559, 561}},
-    {AttentionKernels::flash2, 64, {282, 306, 318, 321, 322, 324}, {198, 238, 264, 279, 287, 291}},
-    {AttentionKernels::flash2, 128, {309, 350, 362, 368, 370, 370}, {214, 260, 291, 310, 318, 322}},
-};
-
-const std::array<double, 6>* speeds_of(const OpSpeed& op, AttentionKernels kernels) {
-    const auto known = std::ranges::find_if(kSpeeds, [&](const Speeds& speeds) {
-        return speeds.kernels == kernels && speeds.head_dim == op.head_dim;
-    });
-    if (known == std::end(kSpeeds)) return nullptr;
-    if (op.op == "attention_fwd") return &known->forward;
-    return op.op == "attention_bwd" ? &known->backward : nullptr;
-}
-
 std::vector<SpeedPoint> points_of(const std::array<double, 6>& speeds) {
     std::vector<SpeedPoint> points;
-    for (std::size_t i = 0; i < speeds.size(); ++i)
-        points.push_back({kKeys[i], speeds[i] * 1e12});
+    double keys = 512;
+    for (const double tera : speeds) {
+        points.push_back({keys, tera * 1e12});
+        keys *= 2;
+    }
     return points;
 }
 
 }  // namespace
+
+const std::array<AttentionKernels, 3> kAttentionKernels = {{
+    {"cuDNN",
+     {{{64, {335, 373, 395, 408, 412, 413}, {266, 348, 395, 417, 432, 433}},
+       {128, {497, 574, 617, 609, 600, 595}, {305, 408, 465, 499, 518, 516}}}}},
+    {"FlashAttention-3",
+     {{{64, {333, 392, 460, 476, 496, 497}, {272, 363, 422, 453, 472, 474}},
+       {128, {467, 565, 625, 638, 646, 648}, {316, 424, 501, 542, 559, 561}}}}},
+    {"FlashAttention-2",
+     {{{64, {282, 306, 318, 321, 322, 324}, {198, 238, 264, 279, 287, 291}},
+       {128, {309, 350, 362, 368, 370, 370}, {214, 260, 291, 310, 318, 322}}}}},
+}};
 
 std::vector<PublishedRun> published_runs() {
     const ModelConfig small = qwen3(1024, 28, 16, 3072, true);
@@ -77,24 +65,15 @@ std::vector<PublishedRun> published_runs() {
             run("Qwen3-8B", middle, 2 * kMi, 16, 696), run("Qwen3-8B", middle, 4 * kMi, 32, 1346)};
 }
 
-std::string_view to_string(AttentionKernels kernels) {
-    switch (kernels) {
-        case AttentionKernels::cudnn:
-            return "cuDNN";
-        case AttentionKernels::flash3:
-            return "FlashAttention-3";
-        case AttentionKernels::flash2:
-            return "FlashAttention-2";
-    }
-    return "?";
-}
-
-DeviceProfile with_attention(DeviceProfile profile, AttentionKernels kernels) {
+DeviceProfile with_attention(DeviceProfile profile, const AttentionKernels& kernels) {
     for (OpSpeed& op : profile.ops) {
-        if (const auto* speeds = speeds_of(op, kernels)) op.points = points_of(*speeds);
+        for (const AttentionKernels::Speeds& speeds : kernels.speeds) {
+            if (speeds.head_dim != op.head_dim) continue;
+            if (op.op == "attention_fwd") op.points = points_of(speeds.forward);
+            if (op.op == "attention_bwd") op.points = points_of(speeds.backward);
+        }
     }
-    profile.provenance +=
-        format("; attention: {} as published in arXiv:2407.08608", to_string(kernels));
+    profile.provenance += format("; attention: {} as published in arXiv:2407.08608", kernels.name);
     return profile;
 }
 

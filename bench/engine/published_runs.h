@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,10 +27,17 @@ std::vector<PublishedRun> published_runs();
 
 // Attention kernels of an H100 SXM by their published speeds: Shah et al., FlashAttention-3
 // (arXiv:2407.08608), figures 5 and 6, no mask, head dims 64 and 128.
-enum class AttentionKernels { cudnn, flash3, flash2 };
-std::string_view to_string(AttentionKernels kernels);
+struct AttentionKernels {
+    std::string_view name;
+    struct Speeds {
+        std::int64_t head_dim = 0;
+        std::array<double, 6> forward, backward;  // TFLOP/s at 512, 1K, ... 16K tokens
+    };
+    std::array<Speeds, 2> speeds;
+};
+extern const std::array<AttentionKernels, 3> kAttentionKernels;  // cuDNN's first
 // The profile with these instead of its own, for runs that used them.
-DeviceProfile with_attention(DeviceProfile profile, AttentionKernels kernels);
+DeviceProfile with_attention(DeviceProfile profile, const AttentionKernels& kernels);
 
 // Errors: those of predict.
 Result<Prediction> foretell(const PublishedRun& run, const DeviceProfile& profile);

@@ -54,7 +54,7 @@ RankEngine::~RankEngine() {
     }
 }
 
-// The last step's update on the host may still read what the stage owns.
+// Ends the stage, if there is one: the last step's update on the host may still read what it owns.
 void RankEngine::leave() {
     if (model_ == nullptr) return;
     weights_.finish_update();

@@ -22,8 +22,8 @@ struct Columns {
 
 // A tensor with its gradient, and with its moments stored as `moments`.
 struct State {
-    State(Harness& h, std::int64_t size, Role moments)
-        : State(h, h.input(Role::master, {size}), h.input(Role::accum, {size}), moments) {}
+    State(Harness& h, std::int64_t size, Role moments, Role gradients = Role::accum)
+        : State(h, h.input(Role::master, {size}), h.input(gradients, {size}), moments) {}
     State(Harness& h, const TensorView& weight, const TensorView& grad, Role moments)
         : weight(weight),
           grad(grad),
@@ -65,11 +65,11 @@ struct State {
 
 class RoundedMoments : public ::testing::TestWithParam<Factory> {};
 
-TEST_P(RoundedMoments, AreTheExactOnesRoundedByTheElementsRandomNumbers) {
+void expect_rounded_moments(Kernels& kernels, Role gradients) {
     constexpr std::int64_t kSize = 1001;
-    const auto kernels = GetParam().make();
-    Harness exact(*kernels, kSeed), rounded(*kernels, kSeed);
-    const State accum(exact, kSize, Role::accum), bf16(rounded, kSize, Role::bf16);
+    Harness exact(kernels, kSeed), rounded(kernels, kSeed);
+    const State accum(exact, kSize, Role::accum, gradients);
+    const State bf16(rounded, kSize, Role::bf16, gradients);
     accum.step(exact, 1, 0, kSize);
     bf16.step(rounded, 1, 0, kSize);
     EXPECT_EQ(rounded.read(bf16.weight), exact.read(accum.weight));
@@ -85,6 +85,12 @@ TEST_P(RoundedMoments, AreTheExactOnesRoundedByTheElementsRandomNumbers) {
         ASSERT_EQ(rounded_m[at], expect(m[at], random)) << "element " << i;
         ASSERT_EQ(rounded_v[at], expect(v[at], random >> 16)) << "element " << i;
     }
+}
+
+TEST_P(RoundedMoments, AreTheExactOnesRoundedByTheElementsRandomNumbers) {
+    const auto kernels = GetParam().make();
+    for (const Role gradients : {Role::accum, Role::bf16})
+        expect_rounded_moments(*kernels, gradients);
 }
 
 TEST_P(RoundedMoments, DoNotDependOnHowATensorIsCut) {
