@@ -61,9 +61,9 @@ std::optional<Seconds> ControlLoop::work(const std::stop_token& stop) {
     };
     std::vector<Queued> batch = take_batch();
     if (batch.empty()) return Loop::kUntilWoken;
-    const Result<bool> free = wait_for_turn(stop);
-    if (!free) return fatal(free.error());
-    if (!*free) return Loop::kEnd;
+    const Result<bool> turn = take_turn(stop);
+    if (!turn) return fatal(turn.error());
+    if (!*turn) return Loop::kEnd;
     Result<std::vector<Outcome>> outcomes = Error{ErrorCode::internal, "not applied"};
     try {
         outcomes = commit_batch(batch);
@@ -76,9 +76,9 @@ std::optional<Seconds> ControlLoop::work(const std::stop_token& stop) {
 }
 
 // Called before anything is applied, so that readers can continue meanwhile.
-Result<bool> ControlLoop::wait_for_turn(const std::stop_token& stop) {
+Result<bool> ControlLoop::take_turn(const std::stop_token& stop) {
     while (true) {
-        const Status turn = parts_.store.wait_for_turn();
+        const Status turn = parts_.store.take_turn();
         if (turn) return true;
         if (turn.error().code != ErrorCode::unavailable) return turn.error();
         parts_.listener.waits(turn.error().message);
@@ -101,7 +101,11 @@ Result<std::vector<Outcome>> ControlLoop::commit_batch(std::vector<Queued>& batc
         events.insert(events.end(), outcome.events.begin(), outcome.events.end());
         outcomes.push_back(std::move(outcome));
     }
-    if (!events.empty()) RM_RETURN_IF_ERROR(parts_.store.commit(state_, changes, events));
+    if (events.empty()) {
+        parts_.store.leave_turn();
+    } else {
+        RM_RETURN_IF_ERROR(parts_.store.commit(state_, changes, events));
+    }
     return outcomes;
 }
 

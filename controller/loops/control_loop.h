@@ -79,7 +79,7 @@ private:
     std::optional<Seconds> work(const std::stop_token& stop);
     std::vector<Queued> take_batch();
     // False: this loop ends while another program holds the tables.
-    Result<bool> wait_for_turn(const std::stop_token& stop);
+    Result<bool> take_turn(const std::stop_token& stop);
     // Applies and commits; returns the outcome of each input. An exception or error is fatal.
     Result<std::vector<Outcome>> commit_batch(std::vector<Queued>& batch);
     void release(std::vector<Queued>& batch, std::vector<Outcome>& outcomes);

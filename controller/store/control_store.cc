@@ -1,5 +1,7 @@
 #include "controller/store/control_store.h"
 
+#include <utility>
+
 #include "controller/store/table.h"
 
 namespace rm {
@@ -153,10 +155,13 @@ public:
         return state;
     }
 
-    // A commit right after this finds the tables free, except for a race of microseconds.
-    Status wait_for_turn() override {
-        RM_RETURN_IF_ERROR(t_.database.execute("BEGIN IMMEDIATE"));
-        return t_.database.execute("ROLLBACK");
+    Status take_turn() override {
+        RM_RETURN_IF_ERROR(t_.database.begin());
+        has_turn_ = true;
+        return {};
+    }
+    void leave_turn() override {
+        if (std::exchange(has_turn_, false)) t_.database.roll_back();
     }
 
     Status commit(const State& state, const Changes& changes,
@@ -183,7 +188,8 @@ private:
         static_cast<void>(t_.database.execute("PRAGMA wal_checkpoint(TRUNCATE)").ok());
     }
     Status write(const State& state, const Changes& changes, const std::vector<Event>& events) {
-        return t_.database.transaction([&]() -> Status {
+        if (!std::exchange(has_turn_, false)) RM_RETURN_IF_ERROR(t_.database.begin());
+        return t_.database.finish([&]() -> Status {
             RM_RETURN_IF_ERROR(put_rows(state, changes));
             for (const Event& event : events) {
                 RM_RETURN_IF_ERROR(
@@ -221,6 +227,7 @@ private:
 
     Parts t_;
     SpaceGuard* const space_;
+    bool has_turn_ = false;  // a transaction has begun
 };
 
 }  // namespace

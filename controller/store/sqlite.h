@@ -61,13 +61,20 @@ public:
     Result<int> user_version();
     // A consistent copy while others may write.
     Status backup_to(const std::string& path);
-    // Runs `body` between BEGIN IMMEDIATE and COMMIT; rolls back when it fails.
+    Status begin() { return execute("BEGIN IMMEDIATE"); }
+    void roll_back() { static_cast<void>(execute("ROLLBACK").ok()); }
+    // Runs `body` between begin() and COMMIT; rolls back when it fails.
     template <typename F>
     Status transaction(F&& body) {
-        RM_RETURN_IF_ERROR(execute("BEGIN IMMEDIATE"));
+        RM_RETURN_IF_ERROR(begin());
+        return finish(body);
+    }
+    // The same after begin().
+    template <typename F>
+    Status finish(F&& body) {
         Status status = body();
         if (status) status = execute("COMMIT");
-        if (!status) static_cast<void>(execute("ROLLBACK").ok());
+        if (!status) roll_back();
         return status;
     }
 
