@@ -47,6 +47,15 @@ ChunkSample sample_of(const RankLayout& layout, std::int64_t count, double alpha
         .alpha = alpha};
 }
 
+// After how many chunks the same work repeats: the pattern of kept tiles, and tiles that take turns
+// on as many lanes.
+KeptPeriod repeats(const RankLayout& layout) {
+    KeptPeriod period = kept_period(layout.memory);
+    const std::int64_t tiles = layout.slot_chunk_tokens() / layout.memory.tile_tokens;
+    if (period.chunks * tiles % layout.lanes() != 0) period.chunks *= layout.lanes();
+    return period;
+}
+
 }  // namespace
 
 Result<std::optional<SteadyChunks>> SteadyChunks::of(const RankSpec& spec, const StageShape& shape,
@@ -56,7 +65,7 @@ Result<std::optional<SteadyChunks>> SteadyChunks::of(const RankSpec& spec, const
            make_rank_layout(shape.context, spec.mesh, spec.rank, shape.memory));
     const std::int64_t parts = halves(layout) ? 2 : 1;
     const std::int64_t chunks = std::ssize(layout.chunks) / parts;
-    const KeptPeriod period = kept_period(shape.memory);
+    const KeptPeriod period = repeats(layout);
     const std::int64_t least =
         std::max<std::int64_t>((options.profile == nullptr ? kUntimed : kTimed) / parts,
                                2 * (shape.memory.prefetch + 2)) +
