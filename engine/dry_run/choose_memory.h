@@ -1,15 +1,8 @@
 #pragma once
 
-#include "engine/dry_run/predict.h"
-#include "spec/memory_policy.h"
+#include "engine/dry_run/memory_search.h"
 
 namespace rm {
-
-// A policy and its predicted step.
-struct ChosenMemory {
-    MemoryPolicy policy;
-    Prediction prediction;
-};
 
 // Chooses the fastest policy within `spec`'s limits: keeps what the spec says and tries what it
 // leaves open. Alpha is the largest that fits; on the host, the one beyond which moving more would

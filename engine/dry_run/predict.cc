@@ -254,6 +254,12 @@ LinkSpeeds uniform_links(LinkSpeed speed) {
     return links;
 }
 
+Result<Bytes> state_bytes(const RankSpec& spec, const StageShape& shape,
+                          const DryRunOptions& options) {
+    RM_TRY(const MemoryReport state, record_state(spec, shape, options));
+    return state.total + (options.profile == nullptr ? Bytes{} : options.profile->held);
+}
+
 Result<Prediction> predict(const RankSpec& spec, const StageShape& shape,
                            const DryRunOptions& options) {
     const auto by_mode = [&] {

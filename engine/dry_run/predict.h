@@ -75,6 +75,11 @@ struct Prediction {
 Result<Prediction> predict(const RankSpec& spec, const StageShape& shape,
                            const DryRunOptions& options);
 
+// The memory of its device that a rank's state takes, with that of libraries and driver: less than
+// any step of that policy. Takes next to no time. Errors: those of predict.
+Result<Bytes> state_bytes(const RankSpec& spec, const StageShape& shape,
+                          const DryRunOptions& options);
+
 // Lines for people: memory, and with the prediction's `profile` times and rates.
 std::string describe(const Prediction& prediction, const DeviceProfile* profile);
 

@@ -128,6 +128,7 @@ RankOutline outline_of(RankRecord record, const LinkSpeeds& links) {
                                  run_clock(record.schedule, links));
     outline.device = std::move(record.device);
     outline.host = std::move(record.host);
+    recycle(std::move(record.schedule));
     return outline;
 }
 
@@ -143,13 +144,22 @@ Result<RankOutline> outline_ring(const RankSpec& spec, const StageShape& shape,
     return few;
 }
 
+MetaOptions meta_options(const DryRunOptions& options) {
+    return {.types = options.types, .like = options.like, .profile = options.profile};
+}
+
 }  // namespace
+
+Result<MemoryReport> record_state(const RankSpec& spec, const StageShape& shape,
+                                  const DryRunOptions& options) {
+    DryRank rank(spec, meta_options(options), options.host_profile, KeptRanges::of_transfers);
+    RM_RETURN_IF_ERROR(rank.enter(shape));
+    return state_of(rank);
+}
 
 Result<RankRecord> record_rank(const RankSpec& spec, const StageShape& shape,
                                const DryRunOptions& options) {
-    const MetaOptions meta{
-        .types = options.types, .like = options.like, .profile = options.profile};
-    DryRank rank(spec, meta, options.host_profile);
+    DryRank rank(spec, meta_options(options), options.host_profile, KeptRanges::of_transfers);
     RM_RETURN_IF_ERROR(rank.enter(shape));
     RankRecord record;
     record.state = state_of(rank);
@@ -159,9 +169,9 @@ Result<RankRecord> record_rank(const RankSpec& spec, const StageShape& shape,
     if (spec.host != nullptr) rank.step(options.micro_batches);
     record.first_item = rank.schedule().items.size();
     rank.step(options.micro_batches);
-    record.schedule = rank.schedule();
     record.device = rank.requests().device.of(PassKind::train).trace;
     record.host = rank.requests().host.of(PassKind::train).trace;
+    record.schedule = rank.take_schedule();
     return record;
 }
 

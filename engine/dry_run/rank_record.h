@@ -11,7 +11,7 @@ namespace rm {
 
 // A rank's steady step as its engine queued it.
 struct RankRecord {
-    StepSchedule schedule;
+    StepSchedule schedule;         // with the ranges of transfers
     std::size_t first_item = 0;    // of the step; earlier items lead up to it
     bool update_prepares = false;  // all weights at once; else the passes do, one by one
     ArenaTrace device, host;       // of a training pass, which needs the most of all passes
@@ -21,6 +21,10 @@ struct RankRecord {
 // Errors of RankEngine::enter.
 Result<RankRecord> record_rank(const RankSpec& spec, const StageShape& shape,
                                const DryRunOptions& options);
+
+// The state alone, without a step.
+Result<MemoryReport> record_state(const RankSpec& spec, const StageShape& shape,
+                                  const DryRunOptions& options);
 
 // The figures of a step that add up over layers.
 struct StepFigures {

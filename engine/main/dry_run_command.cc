@@ -1,16 +1,16 @@
 #include "engine/main/dry_run_command.h"
 
-#include <algorithm>
 #include <fstream>
+#include <utility>
 
 #include "base/text.h"
 #include "engine/dry_run/choose_memory.h"
+#include "engine/dry_run/dry_job.h"
 #include "engine/dry_run/hiding_chunk.h"
 #include "engine/dry_run/timeline.h"
 #include "engine/schedule/device_profile_json.h"
 #include "engine/train/rank_config.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/meta/meta_kernels.h"
 #include "spec/mesh.h"
 
 namespace rm {
@@ -18,90 +18,67 @@ namespace {
 
 constexpr Seconds kLinkLatency{10e-6};
 
-// A job in the form that a dry run takes; owns what that form borrows.
-class DryJob {
+// A job of ring-train's for a dry run, with the machine that the command line names.
+class RequestedJob {
 public:
-    static Result<std::unique_ptr<DryJob>> make(const RingTrainConfig& config,
-                                                const DryRunRequest& request) {
-        auto job = std::unique_ptr<DryJob>(new DryJob(config));
-        RM_TRY(job->spec_.model, resolve_model(config.spec, config.model));
-        const Status fits = check_mesh(job->spec_.mesh, job->spec_.model.dims());
+    static Result<std::unique_ptr<RequestedJob>> make(const RingTrainConfig& config,
+                                                      const DryRunRequest& request) {
+        auto job = std::unique_ptr<RequestedJob>(new RequestedJob(config));
+        RM_TRY(const ModelConfig model, resolve_model(config.spec, config.model));
+        const Status fits = check_mesh(config.mesh(), model.dims());
         if (!fits) return under_key(fits.error(), "parallel");
         RM_RETURN_IF_ERROR(job->set_profile(request.profile));
         RM_RETURN_IF_ERROR(job->set_host_profile(request.host_profile));
-        if (request.link_gbit > 0)
-            job->options_.links = uniform_links({kLinkLatency, request.link_gbit * 1e9 / 8});
+        job->set_job(model, request.link_gbit);
         return job;
     }
 
-    const RankSpec& spec() const { return spec_; }
+    const RankSpec& rank() const { return job_->rank(); }
     const DeviceProfile* profile() const { return profile_ ? &*profile_ : nullptr; }
     StageShape shape(const StageSpec& stage) const {
-        return stage_shape(spec_.model, stage, config_.memory_policy());
+        return job_->shape(stage, config_.memory_policy());
     }
-    DryRunOptions options(const StageSpec& stage) const {
-        const std::int64_t data = spec_.mesh.size(Axis::data);
-        DryRunOptions options = options_;
-        options.micro_batches = (stage.sequences_per_step() + data - 1) / data;
-        return options;
-    }
+    DryRunOptions options(const StageSpec& stage) const { return job_->options(stage); }
 
 private:
-    explicit DryJob(const RingTrainConfig& config) : config_(config) {
-        const JobSpec& spec = config.spec;
-        spec_.mesh = config.mesh();
-        // The last rank of the ring, which the others wait for: see DryRunMode.
-        Mesh::Coords coords{};
-        coords[usize(Axis::ring)] = spec_.mesh.size(Axis::ring) - 1;
-        spec_.rank = spec_.mesh.rank(coords);
-        spec_.zero = spec.zero;
-        spec_.types = state_types(spec);
-        spec_.positions = spec.data.positions;
-        options_.types.compute = compute_type(spec);
-        if (spec.optimizer.place == OptimizerPlace::device) return;
-        host_ = make_meta_kernels(unread_, {.types = options_.types});
-        spec_.host = host_.get();
-    }
+    explicit RequestedJob(const RingTrainConfig& config) : config_(config) {}
+
     // Without a profile the dry run is about this machine: its kernels state their workspace.
     Status set_profile(const std::string& name) {
+        const DType compute = compute_type(config_.spec);
         if (name.empty() && config_.device.is_cpu()) {
-            like_ = make_cpu_kernels({.num_threads = rank_config(config_, spec_.rank).num_threads,
-                                      .compute = options_.types.compute});
-            options_.like = like_.get();
+            like_ = make_cpu_kernels(
+                {.num_threads = rank_config(config_, 0).num_threads, .compute = compute});
         }
         if (name.empty()) return {};
         RM_TRY(profile_, find_profile(name));
-        if (profile_->compute != options_.types.compute) {
+        if (profile_->compute != compute) {
             return invalid_argument(
                 "--profile {}: its speeds are of {}, the job computes in {}; set precision or "
                 "measure another with ring-bench device --dtype",
-                name, to_string(profile_->compute), to_string(options_.types.compute));
+                name, to_string(profile_->compute), to_string(compute));
         }
-        options_.profile = &*profile_;
         return {};
     }
-
     Status set_host_profile(const std::string& name) {
         if (name.empty()) return {};
         RM_TRY(host_profile_, find_profile(name));
-        options_.host_profile = &*host_profile_;
         return {};
+    }
+    void set_job(const ModelConfig& model, double link_gbit) {
+        DryMachine machine{.profile = profile(),
+                           .host_profile = host_profile_ ? &*host_profile_ : nullptr,
+                           .like = like_.get()};
+        if (link_gbit > 0) machine.links = uniform_links({kLinkLatency, link_gbit * 1e9 / 8});
+        job_.emplace(config_.spec, model, Sharding{config_.mesh(), config_.spec.zero},
+                     std::move(machine));
     }
 
     const RingTrainConfig& config_;
-    RankSpec spec_;
-    DryRunOptions options_;
     std::optional<DeviceProfile> profile_, host_profile_;
     std::unique_ptr<Kernels> like_;
-    ScheduleRecorder unread_;
-    std::unique_ptr<Kernels> host_;  // not null: state lives on the host
+    std::optional<DryJob> job_;
 };
-
-const StageSpec& longest(const JobSpec& spec) {
-    return *std::max_element(
-        spec.stages.begin(), spec.stages.end(),
-        [](const StageSpec& a, const StageSpec& b) { return a.context < b.context; });
-}
 
 Status write_figure(const std::string& path, const std::string& text) {
     std::ofstream file(path);
@@ -111,7 +88,8 @@ Status write_figure(const std::string& path, const std::string& text) {
     return {};
 }
 
-std::string title_of(const RingTrainConfig& config, const DryJob& job, const StageSpec& stage) {
+std::string title_of(const RingTrainConfig& config, const RequestedJob& job,
+                     const StageSpec& stage) {
     return format("{}, {} tokens, {}{}: a step of one rank", config.spec.model.name(),
                   stage.context, to_string(config.mesh()),
                   job.profile() == nullptr ? "" : " on " + job.profile()->name);
@@ -143,23 +121,23 @@ std::string verdict_line(const Limit& limit) {
 }
 
 // In windows: the chunk beside the shortest ones that hide their transfers.
-Result<std::string> chunk_line(const DryJob& job, const StageShape& shape,
+Result<std::string> chunk_line(const RequestedJob& job, const StageShape& shape,
                                const NumericTypes& types) {
     if (shape.memory.working != WorkingSet::windows || job.profile() == nullptr)
         return std::string();
     RM_TRY(const RankLayout layout,
-           make_rank_layout(shape.context, job.spec().mesh, job.spec().rank, shape.memory));
-    const auto [forward, backward] = hiding_chunks(job.spec().model, layout, types, *job.profile());
+           make_rank_layout(shape.context, job.rank().mesh, job.rank().rank, shape.memory));
+    const auto [forward, backward] = hiding_chunks(job.rank().model, layout, types, *job.profile());
     return format(
         "  chunk         {} tokens; attention hides its transfers from {} (forward) and {} "
         "(backward) on\n",
         shape.memory.chunk_tokens, forward, backward);
 }
 
-Result<DryRunAnswer> describe_stage(const DryJob& job, const StageSpec& stage, std::size_t number,
-                                    const StepTimeline& timeline) {
+Result<DryRunAnswer> describe_stage(const RequestedJob& job, const StageSpec& stage,
+                                    std::size_t number, const StepTimeline& timeline) {
     const StageShape shape = job.shape(stage);
-    RM_TRY(const Prediction prediction, predict(job.spec(), shape, job.options(stage)));
+    RM_TRY(const Prediction prediction, predict(job.rank(), shape, job.options(stage)));
     DryRunAnswer answer{format("step of stage {}, of one rank\n", number) +
                         describe(prediction, job.profile())};
     RM_TRY(const std::string chunk, chunk_line(job, shape, job.options(stage).types));
@@ -195,20 +173,20 @@ Result<DeviceProfile> find_profile(const std::string& name_or_file) {
 Result<MemoryPolicy> plan_memory(const RingTrainConfig& config, const DryRunRequest& request) {
     const MemorySpec& memory = config.spec.memory;
     if (!memory.device && !memory.host) return resolve_memory(memory);
-    RM_TRY(const std::unique_ptr<DryJob> job, DryJob::make(config, request));
-    const StageSpec& stage = longest(config.spec);
+    RM_TRY(const std::unique_ptr<RequestedJob> job, RequestedJob::make(config, request));
+    const StageSpec& stage = longest_stage(config.spec);
     RM_TRY(const ChosenMemory chosen,
-           choose_memory(job->spec(), job->shape(stage), memory, job->options(stage)));
+           choose_memory(job->rank(), job->shape(stage), memory, job->options(stage)));
     return chosen.policy;
 }
 
 Result<DryRunAnswer> describe_dry_run(const RingTrainConfig& config, const DryRunRequest& request) {
-    RM_TRY(const std::unique_ptr<DryJob> job, DryJob::make(config, request));
+    RM_TRY(const std::unique_ptr<RequestedJob> job, RequestedJob::make(config, request));
     DryRunAnswer answer;
     std::size_t number = 0;
     for (const StageSpec& stage : config.spec.stages) {
         RM_TRY(const StepTimeline timeline,
-               timeline_of(job->spec(), job->shape(stage), job->options(stage)));
+               timeline_of(job->rank(), job->shape(stage), job->options(stage)));
         RM_TRY(const DryRunAnswer of_stage, describe_stage(*job, stage, ++number, timeline));
         answer.text += of_stage.text;
         answer.fits = answer.fits && of_stage.fits;

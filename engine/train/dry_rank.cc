@@ -181,8 +181,9 @@ private:
 };
 
 DryRank::DryRank(const RankSpec& spec, const MetaOptions& options,
-                 const DeviceProfile* host_profile)
-    : kernels_(make_meta_kernels(recorder_, options)),
+                 const DeviceProfile* host_profile, KeptRanges ranges)
+    : recorder_(ranges),
+      kernels_(make_meta_kernels(recorder_, options)),
       transport_(std::make_unique<NoTransport>(spec.rank, spec.mesh.num_ranks())),
       passes_(std::make_unique<Passes>(recorder_, kernels_->device())) {
     RankSpec dry = spec;

@@ -19,7 +19,7 @@ public:
     // `spec.host` only says whether state lives on the host; `host_profile` how long its
     // update takes there, null: as long as on the device. Borrows what `options` names.
     DryRank(const RankSpec& spec, const MetaOptions& options,
-            const DeviceProfile* host_profile = nullptr);
+            const DeviceProfile* host_profile = nullptr, KeptRanges ranges = KeptRanges::all);
     ~DryRank();
 
     // Errors of RankEngine::enter.
@@ -34,6 +34,7 @@ public:
     RankMemory held() const;
 
     const StepSchedule& schedule() const { return recorder_.schedule(); }
+    StepSchedule take_schedule() { return recorder_.take(); }
     // The requests of the latest pass of each kind; no places.
     const StageArenas& requests() const;
     Device& device() { return kernels_->device(); }

@@ -6,6 +6,34 @@ namespace rm {
 
 using Kind = ScheduleItem::Kind;
 
+namespace {
+
+constexpr std::size_t kMostRecycled = std::size_t{64} << 20;  // bytes
+
+// One schedule's memory, empty.
+StepSchedule& spare() {
+    static thread_local StepSchedule schedule;
+    return schedule;
+}
+
+}  // namespace
+
+void recycle(StepSchedule&& schedule) {
+    schedule.streams.clear();
+    schedule.names.clear();
+    schedule.items.clear();
+    schedule.ranges.clear();
+    schedule.traffic.clear();
+    schedule.buffers.clear();
+    const std::size_t bytes = schedule.items.capacity() * sizeof(ScheduleItem) +
+                              schedule.ranges.capacity() * sizeof(AddressRange);
+    if (bytes <= kMostRecycled && schedule.items.capacity() >= spare().items.capacity())
+        spare() = std::move(schedule);
+}
+
+ScheduleRecorder::ScheduleRecorder(KeptRanges ranges)
+    : ranges_(ranges), schedule_(std::exchange(spare(), {})) {}
+
 int ScheduleRecorder::add_stream(std::string_view name) {
     schedule_.streams.emplace_back(name);
     return static_cast<int>(schedule_.streams.size()) - 1;
@@ -30,14 +58,17 @@ void ScheduleRecorder::work(int stream, const QueuedWork& what, Cost cost) {
         .kind = Kind::work, .stream = static_cast<std::uint8_t>(stream), .op_class = what.op_class};
     item.index = name_index(what.op);
     item.first_range = static_cast<std::uint32_t>(schedule_.ranges.size());
-    item.num_reads = static_cast<std::uint16_t>(what.reads.size());
-    item.num_writes = static_cast<std::uint16_t>(what.writes.size());
+    const bool moves = what.op_class == OpClass::upload || what.op_class == OpClass::download;
+    if (moves || ranges_ == KeptRanges::all) {
+        item.num_reads = static_cast<std::uint16_t>(what.reads.size());
+        item.num_writes = static_cast<std::uint16_t>(what.writes.size());
+        add_ranges(what.reads);
+        add_ranges(what.writes);
+    }
     item.first_traffic = static_cast<std::uint32_t>(schedule_.traffic.size());
     item.num_traffic = static_cast<std::uint32_t>(what.traffic.size());
     item.seconds = cost.seconds;
     item.flops = cost.flops;
-    add_ranges(what.reads);
-    add_ranges(what.writes);
     schedule_.traffic.insert(schedule_.traffic.end(), what.traffic.begin(), what.traffic.end());
     add(item);
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
@@ -76,9 +77,18 @@ struct StepSchedule {
     }
 };
 
+// Gives the memory of a schedule that is not read any more to this thread's next recorder: its
+// pages cost more than what is written to them.
+void recycle(StepSchedule&& schedule);
+
+// The work whose ranges a schedule has: times and bytes need those of transfers only, races all.
+enum class KeptRanges { all, of_transfers };
+
 // Records a schedule. Not thread safe.
 class ScheduleRecorder {
 public:
+    explicit ScheduleRecorder(KeptRanges ranges = KeptRanges::all);
+
     int add_stream(std::string_view name);
     struct Cost {
         Seconds seconds;
@@ -95,6 +105,7 @@ public:
     void mark(std::string_view name);  // where the host is: the begin and end of steps and passes
 
     const StepSchedule& schedule() const { return schedule_; }
+    StepSchedule take() { return std::move(schedule_); }
 
 private:
     void add(ScheduleItem item) { schedule_.items.push_back(item); }
@@ -108,6 +119,7 @@ private:
             return std::hash<std::string_view>()(name);
         }
     };
+    const KeptRanges ranges_;
     StepSchedule schedule_;
     std::unordered_map<std::string, std::uint32_t, NameHash, std::equal_to<>> names_;
 };

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "engine/dry_run/predict.h"
+#include "spec/memory_policy.h"
+
+namespace rm {
+
+// A policy and its predicted step.
+struct ChosenMemory {
+    MemoryPolicy policy;
+    Prediction prediction;
+};
+
+// The answer of a search: the fastest policy, or else the one nearest to the limits, where none
+// is within them; or neither: none that fits can be as fast as was asked for.
+struct MemoryChoice {
+    std::optional<ChosenMemory> best;
+    std::optional<ChosenMemory> nearest;
+};
+
+// One job's search, as choose_memory does it. Remembers what it has predicted.
+class MemorySearch {
+public:
+    MemorySearch(const RankSpec& rank, const StageShape& shape, const MemorySpec& spec,
+                 const DryRunOptions& options);
+    MemorySearch(MemorySearch&&) noexcept;
+    ~MemorySearch();
+
+    // A step with everything on the device, whatever its size, and in long tiles: with a profile,
+    // next to no policy is faster.
+    Result<Prediction> bound();
+    // The memory of its device that every policy takes at least.
+    Result<Bytes> least_state();
+    // With a profile, of policies whose step is faster than `faster_than`.
+    Result<MemoryChoice> run(Seconds faster_than);
+
+private:
+    struct Parts;
+    std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace rm

@@ -1,0 +1,145 @@
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/dry_run/hiding_chunk.h"
+#include "engine/dry_run/memory_search.h"
+
+// The parts of a search for a memory policy: predictions, and the best of them.
+namespace rm {
+
+inline constexpr Seconds kAnyTime{std::numeric_limits<double>::infinity()};
+inline constexpr double kFasterShare = 1e-3;  // less is no reason to prefer a later candidate
+inline constexpr int kLongChunk = 4;          // times the usual chunk: tried where it fits
+
+// Predicts each policy of one job once.
+class PolicyPredictor {
+public:
+    PolicyPredictor(const RankSpec& rank, const StageShape& shape, const DryRunOptions& options)
+        : rank_(rank), shape_(shape), options_(options) {
+        options_.mode = DryRunMode::steady;
+    }
+    bool has_times() const { return options_.profile != nullptr; }
+    // The tokens of a rank; 0: the mesh does not suit the context, which every prediction says.
+    std::int64_t rank_tokens() const {
+        const auto layout =
+            make_rank_layout(shape_.context, rank_.mesh, rank_.rank, resolve_memory({}));
+        return layout ? layout->local_tokens : 0;
+    }
+    bool suits(std::int64_t tile) const { return tile % rank_.mesh.size(Axis::tensor) == 0; }
+    Result<Prediction> operator()(const MemoryPolicy& policy) {
+        const std::string key = to_string(policy);
+        if (const auto known = known_.find(key); known != known_.end()) return known->second;
+        shape_.memory = policy;
+        RM_TRY(Prediction prediction, predict(rank_, shape_, options_));
+        known_.emplace(key, prediction);
+        return prediction;
+    }
+
+    Result<Bytes> state(const MemoryPolicy& policy) {
+        shape_.memory = policy;
+        return state_bytes(rank_, shape_, options_);
+    }
+
+    // Beyond the policy's: one that is long, and in windows the shortest that hides its transfers.
+    Result<std::vector<std::int64_t>> longer_chunks(const MemoryPolicy& policy) const {
+        std::vector<std::int64_t> longer = {kLongChunk * policy.chunk_tokens};
+        if (policy.working != WorkingSet::windows) return longer;
+        RM_TRY(const RankLayout layout,
+               make_rank_layout(shape_.context, rank_.mesh, rank_.rank, policy));
+        const auto [forward, backward] =
+            hiding_chunks(rank_.model, layout, options_.types, *options_.profile);
+        const std::int64_t hiding = std::max(forward, backward);
+        if (hiding > policy.chunk_tokens && hiding != longer[0]) longer.push_back(hiding);
+        return longer;
+    }
+
+private:
+    RankSpec rank_;
+    StageShape shape_;
+    DryRunOptions options_;
+    std::map<std::string, Prediction> known_;
+};
+
+// The larger of the two limits' used shares; at most 1: the policy fits.
+inline double share_of_limits(const MemoryPolicy& policy, const Prediction& prediction) {
+    const auto share = [](Bytes taken, Bytes limit) {
+        if (limit.value == 0) return 0.0;
+        return static_cast<double>(taken.value) / static_cast<double>(limit.value);
+    };
+    return std::max(share(prediction.device_total(), policy.device),
+                    share(prediction.host_total(), policy.host));
+}
+
+// Where a tile or a chunk takes memory in proportion, each half of it saves half as much again: all
+// shorter ones together save no more than the last step has, from `last` to `share` of the limits.
+inline bool cannot_reach_limit(double last, double share) {
+    return share - (last - share) > 1;
+}
+
+// The best choice so far, and the nearest one where nothing fits.
+class PolicyChoice {
+public:
+    // By time: only what is faster than `faster_than`.
+    PolicyChoice(bool by_time, Seconds faster_than) : by_time_(by_time), to_beat_(faster_than) {}
+
+    // Returns whether the policy fits.
+    bool offer(const MemoryPolicy& policy, const Prediction& prediction) {
+        const double share = share_of_limits(policy, prediction);
+        if (share > 1) {
+            if (!nearest_ || share < nearest_share_) nearest_ = {policy, prediction};
+            nearest_share_ = nearest_ ? std::min(nearest_share_, share) : share;
+            return false;
+        }
+        const bool better = by_time_ ? is_faster(prediction.step) : !best_;
+        if (!better) {
+            lost_ = true;
+            return true;
+        }
+        best_ = {policy, prediction};
+        to_beat_ = prediction.step;
+        return true;
+    }
+    // Some policy is within the limits, or too slow to be asked whether it is.
+    bool fits() const { return best_ || lost_; }
+    const std::optional<ChosenMemory>& best() const { return best_; }
+    double nearest_share() const { return nearest_share_; }
+    // Nothing is within the limits, and the nearest is not for the device's.
+    bool lacks_device() const {
+        if (!nearest_) return true;
+        const Bytes limit = nearest_->policy.device;
+        return limit.value > 0 && nearest_->prediction.device_total() > limit;
+    }
+    bool decided() const { return best_ && !by_time_; }
+    // Whether a policy whose step takes this at least cannot be chosen.
+    bool loses(Seconds least) {
+        const bool slower = by_time_ && !is_faster(least);
+        lost_ = lost_ || slower;
+        return slower;
+    }
+    MemoryChoice take() && {
+        if (best_ || lost_) return {std::move(best_), {}};
+        return {{}, std::move(nearest_)};
+    }
+
+private:
+    // Than the best so far, or what was asked for.
+    bool is_faster(Seconds step) const {
+        const double margin = best_ ? 1 - kFasterShare : 1;
+        return step.value < margin * to_beat_.value;
+    }
+
+    bool by_time_;
+    Seconds to_beat_;
+    bool lost_ = false;  // something within the limits was too slow
+    std::optional<ChosenMemory> best_, nearest_;
+    double nearest_share_ = 1e300;
+};
+
+}  // namespace rm
