@@ -135,7 +135,11 @@ template <typename Visit>
 void describe(Visit& visit, Like<MemorySpec> auto& memory) {
     auto& [tile, chunk, keep, alpha, offload, windows, keep_every, keep_precision, prefetch, arena,
            device, host] = memory;
-    visit(Member{.name = "tile", .help = "a multiple of 64 tokens", .written = Written::tokens},
+    visit(Member{.name = "tile",
+                 .help = "a multiple of 64 tokens, or `auto`",
+                 .written = Written::tokens,
+                 .absent = "`auto`: 512; up to 8,192 where the speeds of the devices are known",
+                 .automatic = true},
           tile);
     visit(Member{.name = "chunk",
                  .help = "a multiple of the tile, or `auto`",

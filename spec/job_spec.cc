@@ -179,7 +179,8 @@ Status check_parallel(const JobSpec& spec) {
         const Status fits = check_mesh(*spec.parallel, model.dims());
         if (!fits) return under_key(fits.error(), "parallel");
     }
-    RM_RETURN_IF_ERROR(check_tile_splits(spec.memory.tile, spec.parallel->size(Axis::tensor)));
+    RM_RETURN_IF_ERROR(
+        check_tile_splits(spec.memory.tile_or_usual(), spec.parallel->size(Axis::tensor)));
     const int ranks = spec.parallel->num_ranks();
     if (spec.resources.devices != 0 && spec.resources.devices != ranks) {
         return invalid_argument("resources.devices: {} but the mesh {} has {}; leave it out or {}",

@@ -8,13 +8,14 @@ namespace {
 constexpr std::int64_t kPreferredChunk = 4096;  // tokens
 
 Status check_sizes(const MemorySpec& memory) {
-    if (memory.tile < kTileUnit || memory.tile % kTileUnit != 0) {
-        return invalid_argument("memory.tile: {} must be a positive multiple of {} tokens",
+    const std::int64_t tile = memory.tile_or_usual();
+    if (tile < kTileUnit || tile % kTileUnit != 0) {
+        return invalid_argument("memory.tile: {} must be a positive multiple of {} tokens, or auto",
                                 memory.tile, kTileUnit);
     }
-    if (memory.chunk < 0 || memory.chunk % memory.tile != 0) {
+    if (memory.chunk < 0 || memory.chunk % tile != 0) {
         return invalid_argument("memory.chunk: {} must be a multiple of the tile, {} tokens",
-                                memory.chunk, memory.tile);
+                                memory.chunk, tile);
     }
     if (memory.alpha && !(*memory.alpha >= 0 && *memory.alpha <= 1)) {
         return invalid_argument("memory.alpha: {} must be between 0 and 1, or auto", *memory.alpha);
@@ -88,8 +89,9 @@ Status check_memory(const MemorySpec& memory) {
 MemoryPolicy resolve_memory(const MemorySpec& spec) {
     const bool windows = spec.windows == Switch::on;
     const bool offload = spec.offload == Switch::on || windows;
-    const std::int64_t chunk = std::max(spec.tile, kPreferredChunk / spec.tile * spec.tile);
-    return {.tile_tokens = spec.tile,
+    const std::int64_t tile = spec.tile_or_usual();
+    const std::int64_t chunk = std::max(tile, kPreferredChunk / tile * tile);
+    return {.tile_tokens = tile,
             .chunk_tokens = spec.chunk > 0 ? spec.chunk : chunk,
             .keep = spec.keep.value_or(Keep::input_and_attention),
             .alpha = spec.alpha.value_or(1),

@@ -93,11 +93,12 @@ constexpr auto vocabulary_of(const std::optional<Keep>&) {
 }
 
 constexpr std::int64_t kTileUnit = 64;  // tokens; tiles are multiples of it
+constexpr std::int64_t kUsualTile = 512;
 constexpr int kMostPrefetch = 4;
 constexpr int kMostKeepEvery = 64;
 
 struct MemorySpec {
-    std::int64_t tile = 512;             // tokens; arithmetic
+    std::int64_t tile = 0;               // tokens; arithmetic; 0: chosen by the plan
     std::int64_t chunk = 0;              // tokens, a multiple of tile; 0: chosen by the plan
     std::optional<Keep> keep;            // nullopt: chosen by the plan
     std::optional<double> alpha;         // 0 to 1; nullopt: chosen by the plan
@@ -110,14 +111,16 @@ struct MemorySpec {
     std::optional<Bytes> device;  // limit on all device memory of a rank; nullopt: none
     std::optional<Bytes> host;    // limit on its host memory; nullopt: none
     bool operator==(const MemorySpec&) const = default;
+
+    std::int64_t tile_or_usual() const { return tile > 0 ? tile : kUsualTile; }
 };
 
 // Checks ranges and combinations. The error begins with the key, such as memory.alpha.
 Status check_memory(const MemorySpec& memory);
 
 // The policy of a valid spec: given values unchanged; windows imply that kept activations live on
-// the host. Values left to the plan: a chunk of 4,096 tokens (a tile if that is more),
-// input+attention, alpha 1, of every layer, nothing on the host, no windows.
+// the host. Values left to the plan: a tile of 512 tokens, a chunk of 4,096 (a tile if that is
+// more), input+attention, alpha 1, of every layer, nothing on the host, no windows.
 MemoryPolicy resolve_memory(const MemorySpec& spec);
 
 }  // namespace rm

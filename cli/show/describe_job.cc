@@ -59,7 +59,7 @@ std::string parallel_text(const pb::JobSpec& spec) {
 
 // The memory settings of the job; the attempts have the resulting policy.
 std::string memory_text(const pb::MemorySpec& memory) {
-    std::string text = format("tile {}", memory.tile());
+    std::string text = memory.tile() > 0 ? format("tile {}", memory.tile()) : "tile auto";
     const auto say = [&text](std::string_view key, const std::string& value) {
         if (!value.empty() && value != "auto") text += format(", {} {}", key, value);
     };

@@ -28,7 +28,7 @@ Status check_mesh_of(const JobSpec& spec, const Plan& plan) {
 Status check_tokens_of(const MemorySpec& asked, const MemoryPolicy& memory) {
     const std::int64_t tile = memory.tile_tokens;
     const std::int64_t chunk = memory.chunk_tokens;
-    if (tile != asked.tile) {
+    if (asked.tile != 0 && tile != asked.tile) {
         return invalid_argument("the tile is {} tokens, the job asks for {}", tile, asked.tile);
     }
     if (chunk <= 0 || chunk % tile != 0) {

@@ -28,7 +28,7 @@ Bytes besides_arena(DryJob job, const DryRunOptions& options) {
 
 // Limits the arena to `arena`.
 MemorySpec limited(const DryJob& job, Bytes arena) {
-    return {.device = arena + besides_arena(job, on_l40s(DryRunMode::steady))};
+    return {.tile = kUsualTile, .device = arena + besides_arena(job, on_l40s(DryRunMode::steady))};
 }
 
 ChosenMemory chosen(const DryJob& job, const MemorySpec& spec) {
@@ -118,7 +118,8 @@ TEST(ChooseMemory, IsAsFastAsAnyOther) {
 
 // A slow link has time for less traffic behind compute than a fast one.
 TEST(ChooseMemory, KeepsNoMoreOnTheHostThanItsLinkCarriesBehindCompute) {
-    const DryJob job = one_rank_job();
+    DryJob job = one_rank_job();
+    job.shape.context = 4096;  // attention, which alpha does not touch, is a small part
     DeviceProfile slow = published_profiles().front();
     for (OpSpeed& speed : slow.ops) {
         if (speed.op != "upload" && speed.op != "download") continue;
@@ -182,7 +183,6 @@ TEST(ChooseMemory, NamesTheNearestWhereNothingFits) {
     EXPECT_EQ(choice.error().code, ErrorCode::resource_exhausted);
     EXPECT_THAT(choice.error().message, HasSubstr("memory.device: 1MiB is not enough"));
     EXPECT_THAT(choice.error().message, HasSubstr("in windows"));
-    EXPECT_THAT(choice.error().message, HasSubstr("chunk 512"));
 }
 
 TEST(ChooseMemory, TakesWindowsInARing) {
