@@ -128,18 +128,35 @@ std::vector<Flow> flows_of(const Mesh& mesh, const CommPhase& phase) {
     return flows;
 }
 
+std::vector<Flow> flows_of(const std::vector<int>& group, Pattern pattern, Bytes bytes) {
+    std::vector<Flow> flows;
+    if (pattern == Pattern::ring) {
+        add_ring(group, bytes.value, flows);
+    } else {
+        add_all_to_all(group, bytes.value, flows);
+    }
+    return flows;
+}
+
+PhaseCost flows_cost(const Routes& routes, std::span<const Flow> flows, std::int64_t messages,
+                     std::span<const Endpoint> placement) {
+    PhaseLoad load(routes);
+    for (const Flow& flow : flows)
+        load.add(routes.route(placement[usize(flow.from)], placement[usize(flow.to)]), flow.bytes);
+    return load.cost(messages);
+}
+
 PlacementCost placement_cost(const Routes& routes, const Mesh& mesh, const StepTraffic& traffic,
                              std::span<const Endpoint> placement) {
     PlacementCost cost;
     for (const CommPhase& phase : traffic) {
-        PhaseLoad load(routes);
-        for (const Flow& flow : flows_of(mesh, phase)) {
+        const std::vector<Flow> flows = flows_of(mesh, phase);
+        for (const Flow& flow : flows) {
             const Route route =
                 routes.route(placement[usize(flow.from)], placement[usize(flow.to)]);
-            load.add(route, flow.bytes);
             cost.link_time += Seconds{static_cast<double>(flow.bytes) / routes.alone(route)};
         }
-        cost.phases.push_back(load.cost(phase.messages));
+        cost.phases.push_back(flows_cost(routes, flows, phase.messages, placement));
         cost.total += cost.phases.back().time;
     }
     return cost;

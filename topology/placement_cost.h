@@ -51,6 +51,8 @@ struct Flow {
     bool operator==(const Flow&) const = default;
 };
 std::vector<Flow> flows_of(const Mesh& mesh, const CommPhase& phase);
+// The flows of one group.
+std::vector<Flow> flows_of(const std::vector<int>& group, Pattern pattern, Bytes bytes);
 
 // A phase takes
 //     max over resources (bytes over it / what it carries), max over flows (bytes / flow limit),
@@ -71,6 +73,11 @@ struct PlacementCost {
     // links count most.
     Seconds link_time;
 };
+
+// The cost of flows that begin together and send their bytes in so many messages, one after the
+// other.
+PhaseCost flows_cost(const Routes& routes, std::span<const Flow> flows, std::int64_t messages,
+                     std::span<const Endpoint> placement);
 
 // `placement` is indexed by rank; its devices are in the graph and distinct (check_placement).
 PlacementCost placement_cost(const Routes& routes, const Mesh& mesh, const StepTraffic& traffic,

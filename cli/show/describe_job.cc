@@ -59,10 +59,11 @@ std::string parallel_text(const pb::JobSpec& spec) {
 
 // The memory settings of the job; the attempts have the resulting policy.
 std::string memory_text(const pb::MemorySpec& memory) {
-    std::string text = memory.tile() > 0 ? format("tile {}", memory.tile()) : "tile auto";
+    std::string text;
     const auto say = [&text](std::string_view key, const std::string& value) {
-        if (!value.empty() && value != "auto") text += format(", {} {}", key, value);
+        if (!value.empty() && value != "auto") text += format("{} {}, ", key, value);
     };
+    say("tile", memory.tile() > 0 ? format("{}", memory.tile()) : "");
     say("chunk", memory.chunk() > 0 ? format("{}", memory.chunk()) : "");
     say("keep", memory.keep());
     say("alpha", memory.has_alpha() ? format("{}", memory.alpha()) : "");
@@ -79,7 +80,7 @@ std::string memory_text(const pb::MemorySpec& memory) {
     say("arena", memory.arena() == to_string(ArenaReuse::on) ? "" : memory.arena());
     say("device at most", memory.has_device() ? exact_text({memory.device()}) : "");
     say("host at most", memory.has_host() ? exact_text({memory.host()}) : "");
-    return text + ", the rest auto";
+    return text.empty() ? "auto" : text + "the rest auto";
 }
 
 std::string checkpoint_text(const pb::CheckpointSpec& checkpoint) {

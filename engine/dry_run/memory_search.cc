@@ -17,6 +17,7 @@ constexpr std::int64_t kLeastTiles = 8;
 // A long chunk hides its transfers better, and a rank of many tokens has fewer of them.
 constexpr std::int64_t kMostUsualChunk = 32768;
 constexpr std::int64_t kUsualChunks = 16;
+constexpr std::int64_t kLeanTile = 8192;  // where memory matters more than speed
 constexpr double kNear = 2.5e-3;  // as much slower than with everything resident is near enough
 
 std::vector<std::int64_t> tiles_of(const MemorySpec& spec, const PolicyPredictor& predictor) {
@@ -330,6 +331,27 @@ Result<Bytes> MemorySearch::least_state() {
     spec.tile = tiles_of(spec, parts_->predictor).back();
     return parts_->predictor.state(
         resident_policy(spec, spec.keep.value_or(Keep::input_and_attention)));
+}
+
+// Inputs of every k-th layer take b / k of the host beside what all policies take: two predictions
+// of few layers give the host's memory for the largest k.
+Result<LeanMemory> MemorySearch::leanest() {
+    MemorySpec spec = parts_->spec;
+    for (const std::int64_t tile : tiles_of(spec, parts_->predictor)) {
+        spec.tile = tile;
+        if (tile <= kLeanTile) break;
+    }
+    const std::vector<int> groups = groups_of(spec);
+    MemoryPolicy policy = places_of(spec, groups.front()).back();
+    policy.alpha = spec.alpha.value_or(0);
+    if (spec.chunk == 0) policy.chunk_tokens = std::max(spec.tile, policy.chunk_tokens);
+    RM_TRY(const Prediction all, parts_->predictor.memory_of(policy));
+    const LeanMemory memory{all.device_total(), all.host_total()};
+    if (groups.size() < 2) return memory;
+    policy.keep_every = 2;
+    RM_TRY(const Prediction half, parts_->predictor.memory_of(policy));
+    const std::int64_t inputs = 2 * (memory.host.value - half.host_total().value);
+    return LeanMemory{memory.device, Bytes{memory.host.value - inputs + inputs / groups.back()}};
 }
 
 Result<MemoryChoice> MemorySearch::run(Seconds faster_than) {

@@ -21,6 +21,10 @@ struct MemoryChoice {
     std::optional<ChosenMemory> nearest;
 };
 
+struct LeanMemory {
+    Bytes device, host;
+};
+
 // One job's search, as choose_memory does it. Remembers what it has predicted.
 class MemorySearch {
 public:
@@ -34,6 +38,8 @@ public:
     Result<Prediction> bound();
     // The memory of its device that every policy takes at least.
     Result<Bytes> least_state();
+    // The memory of a policy that takes next to least of device and host.
+    Result<LeanMemory> leanest();
     // With a profile, of policies whose step is faster than `faster_than`.
     Result<MemoryChoice> run(Seconds faster_than);
 

@@ -42,6 +42,15 @@ public:
         return prediction;
     }
 
+    // Its memory alone.
+    Result<Prediction> memory_of(const MemoryPolicy& policy) const {
+        StageShape shape = shape_;
+        shape.memory = policy;
+        DryRunOptions options = options_;
+        options.memory_only = true;
+        return predict(rank_, shape, options);
+    }
+
     Result<Bytes> state(const MemoryPolicy& policy) {
         shape_.memory = policy;
         return state_bytes(rank_, shape_, options_);

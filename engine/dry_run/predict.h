@@ -33,6 +33,8 @@ struct DryRunOptions {
     LinkSpeeds links;         // of each GroupKey: its slowest link
     std::int64_t micro_batches = 1;
     DryRunMode mode = DryRunMode::steady;
+    // Memory is asked for, and times may be off: samples of long contexts are short.
+    bool memory_only = false;
 };
 
 // The same speed for all groups.

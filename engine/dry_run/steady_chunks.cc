@@ -67,8 +67,9 @@ Result<std::optional<SteadyChunks>> SteadyChunks::of(const RankSpec& spec, const
     const std::int64_t chunks = std::ssize(layout.chunks) / parts;
     const KeptPeriod period = repeats(layout);
     const std::int64_t least =
-        std::max<std::int64_t>((options.profile == nullptr ? kUntimed : kTimed) / parts,
-                               2 * (shape.memory.prefetch + 2)) +
+        std::max<std::int64_t>(
+            (options.profile == nullptr || options.memory_only ? kUntimed : kTimed) / parts,
+            2 * (shape.memory.prefetch + 2)) +
         kBack;
     // A whole number of periods below all chunks, so that the pattern of kept tiles continues.
     const std::int64_t first = first_sample(least, chunks, period.chunks);

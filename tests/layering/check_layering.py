@@ -52,6 +52,9 @@ RULES = {
     "engine/data": (["base", "spec", "kernels", "engine/data", "engine/json", "engine/tokenizer"], ENGINE),
     "engine/checkpoint": (["base", "kernels", "engine/checkpoint", "engine/data", "engine/json"], ENGINE),
     "planner": (["base", "spec", "topology", "planner", "!planner/child"], []),
+    # Plans are dry runs of the engine.
+    "planner/search": (["base", "spec", "topology", "kernels/meta", "engine/comm", "engine/dry_run", "engine/schedule",
+                        "engine/train/rank_config.h", "planner/search"], []),
     # The process that plans: its messages are those of the wire.
     "planner/child": (["base", "spec", "topology", "planner", "service"], PROTO),
     # Placement needs measurements alone.
@@ -68,7 +71,7 @@ RULES = {
     "worker/core": (["base", "spec", "worker/core"], []),
     "worker/rank": (["base", "spec", "engine", "kernels", "service/gpu", "worker/rank", "worker/dir"], ENGINE),
     "cli": (["base", "spec", "topology", "options", "service", "cli", "engine/data", "engine/hf/config.h",
-             "engine/json", "engine/tokenizer", "planner"], DAEMON),
+             "engine/json", "engine/schedule/device_profile_json.h", "engine/tokenizer", "planner"], DAEMON),
 }
 # Third-party prefixes the rules know; any other <...> is the standard library or the system.
 EXTERNAL = sorted({*SERVICE, *ENGINE, *DAEMON, "oneapi/", "dnnl", "omp.h", "gloo/", "coin/", "sqlite3.h", "cuda",

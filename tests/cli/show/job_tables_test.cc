@@ -271,9 +271,9 @@ TEST(DescribeJob, SaysWhichMemoryWasAskedForAndWhatBecameOfIt) {
     pb::Job job = running_job(6);
     JobSpec spec;
     *job.mutable_spec()->mutable_memory() = to_proto(spec).memory();
-    EXPECT_NE(described(job).find("memory      tile 512, the rest auto\n"), std::string::npos)
-        << described(job);
-    spec.memory = {.chunk = 1024,
+    EXPECT_NE(described(job).find("memory      auto\n"), std::string::npos) << described(job);
+    spec.memory = {.tile = 512,
+                   .chunk = 1024,
                    .keep = Keep::input,
                    .alpha = 0.3,
                    .windows = Switch::on,

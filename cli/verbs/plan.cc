@@ -1,0 +1,163 @@
+#include "cli/document.h"
+#include "cli/input/fleet_file.h"
+#include "cli/input/job_input.h"
+#include "cli/input/placement_arguments.h"
+#include "cli/show/plan_text.h"
+#include "cli/show/text.h"
+#include "cli/verb.h"
+#include "planner/search/extremes.h"
+
+namespace rm {
+namespace {
+
+struct PlanOptions : VerbOptions {
+    std::string file = add("FILE", file, "The job file; - reads stdin", {.required = true});
+    std::vector<std::string> set =
+        add("--set", set, "Set a value of the job file; may be given several times",
+            {.type = "KEY=VALUE", .one_value = true});
+    std::string fleet =
+        add("--fleet", fleet, "The machines (docs/formats/fleet.md)", {.type = "FILE"});
+    std::string on = add("--on", on, "Or published ones: L40S*32, A100*8, H100*8, H200*8",
+                         {.type = "KIND*N", .excludes = "--fleet"});
+    std::vector<std::string> compare = add(
+        "--compare", compare, "Rank these meshes only: ring=32 ring=8,ulysses=4", {.type = "MESH"});
+    bool longest = add("--longest-context", longest,
+                       "Print the longest context that some plan fits, in place of the job's");
+    bool fewest = add("--fewest-devices", fewest, "Plan on the fewest devices that hold the job",
+                      {.excludes = "--longest-context"});
+    bool cheapest = add("--cheapest", cheapest,
+                        "Plan on the number of devices that finishes the job for least money",
+                        {.excludes = "--fewest-devices"});
+    int rows =
+        add("--plans", rows, "Plans to rank [5]", {.type = "N", .check = whole_number(1, 1000)}, 5);
+    OutputFormat output = add_output(output, "table|json|yaml");
+};
+
+Result<PricedFleet> fleet_of(const PlanOptions& options) {
+    if (!options.fleet.empty()) return read_fleet_file(options.fleet);
+    if (!options.on.empty()) return parse_fleet_argument(options.on);
+    return invalid_argument("plan needs the machines: --fleet FILE, or --on KIND*N");
+}
+
+// Published machines can be rented in any number.
+LargerFleet larger_fleet(const PlanOptions& options) {
+    if (options.on.empty()) return nullptr;
+    const std::string kind = options.on.substr(0, options.on.find('*'));
+    return [kind](int devices) -> Result<Fleet> {
+        RM_TRY(PricedFleet fleet, parse_fleet_argument(format("{}*{}", kind, devices)));
+        return std::move(fleet.fleet);
+    };
+}
+
+// As many devices as the job names; all without.
+Result<int> devices_of(const JobSpec& spec, const Fleet& fleet) {
+    const int all = fleet.num_devices();
+    const int wanted = spec.num_ranks().value_or(all);
+    if (wanted <= all) return wanted;
+    return make_error(ErrorCode::resource_exhausted, "the job needs {} devices; the fleet has {}",
+                      wanted, all);
+}
+
+// A question and what its options made of it.
+struct Planned {
+    JobSpec spec;
+    PricedFleet fleet;
+    ModelConfig model;
+    int devices = 0;
+    std::vector<Mesh> meshes;
+
+    SearchQuestion question() const { return {spec, model, fleet.fleet, devices, meshes}; }
+};
+
+Result<Planned> planned(const PlanOptions& options, JobSpec spec, PricedFleet fleet) {
+    Planned plan{.spec = std::move(spec), .fleet = std::move(fleet)};
+    for (const std::string& text : options.compare) {
+        auto mesh = parse_mesh_argument(text);
+        if (!mesh) return make_error(mesh.error().code, "--compare {}", mesh.error().message);
+        plan.meshes.push_back(*mesh);
+    }
+    RM_TRY(plan.model, planned_model(plan.spec));
+    RM_TRY(plan.devices, devices_of(plan.spec, plan.fleet.fleet));
+    if (!plan.meshes.empty()) plan.devices = plan.meshes.front().num_ranks();
+    return plan;
+}
+
+Result<ExitCode> print_longest(const Planned& plan, const PlanOptions& options, Console& console) {
+    RM_TRY(const std::int64_t context, longest_context(plan.question()));
+    if (options.output == OutputFormat::table) {
+        console.out.stream << format("{} {} hold sequences of {} tokens\n", plan.devices,
+                                     plan.fleet.fleet.device.name, context_text(context));
+    } else {
+        print_json(console.out.stream, format("{{\"longest_context\": {}}}", context),
+                   options.output);
+    }
+    return context > 0 ? ExitCode::ok : ExitCode::rejected;
+}
+
+// The number that finishes for least, of 1, 2, 4 and so on and all devices.
+Result<int> cheapest_devices(const Planned& plan) {
+    const int all = plan.fleet.fleet.num_devices();
+    SearchQuestion question = plan.question();
+    int best = 0;
+    double least = 0;
+    for (int devices = 1; devices < 2 * all; devices *= 2) {
+        question.devices = std::min(devices, all);
+        const auto result = search_plans(question, {.ranked = 1});
+        if (!result || result->ranked.empty()) continue;
+        const Seconds time = result->ranked.front().time(plan.spec);
+        const double held = question.devices * time.value;  // money is in proportion
+        if (best == 0 || held < least) {
+            best = question.devices;
+            least = held;
+        }
+    }
+    return best;
+}
+
+Status apply_options(const PlanOptions& options, Planned& plan) {
+    if (!options.fewest && !options.cheapest) return {};
+    plan.spec.resources.devices = 0;
+    auto devices = options.fewest ? fewest_devices(plan.question()) : cheapest_devices(plan);
+    RM_RETURN_IF_ERROR(devices);
+    // None: the plan says on all of them by how much they are too small.
+    plan.devices = *devices > 0 ? *devices : plan.fleet.fleet.num_devices();
+    return {};
+}
+
+Result<ExitCode> run_plan(const PlanOptions& options, VerbContext& context) {
+    Console& console = context.console;
+    const MonoTime start = context.clock.mono();
+    const auto file = read_job_file(options.file, options.set);
+    if (!file) return complain(console, file.error(), ExitCode::usage);
+    RM_TRY(JobSpec spec, from_proto(*file));
+    auto fleet = fleet_of(options);
+    if (!fleet) return complain(console, fleet.error(), ExitCode::usage);
+    RM_TRY(Planned plan, planned(options, std::move(spec), *std::move(fleet)));
+    if (options.longest) return print_longest(plan, options, console);
+    RM_RETURN_IF_ERROR(apply_options(options, plan));
+    RM_TRY(const SearchResult result, search_plans(plan.question(), {.ranked = options.rows}));
+    std::vector<Remedy> remedies;
+    if (result.ranked.empty()) {
+        RM_TRY(remedies, remedies_for(plan.question(), larger_fleet(options)));
+    }
+    const PlanAnswer answer{plan.spec, plan.model, plan.fleet, plan.devices, result, remedies};
+    if (options.output == OutputFormat::table) {
+        print_plan(console.out, answer);
+    } else {
+        print_json(console.out.stream, plan_json(answer), options.output);
+    }
+    console.note(format("{} of {} ways to share the work searched in {}", result.searched,
+                        result.shardings, to_string(context.clock.mono() - start)));
+    return result.ranked.empty() ? ExitCode::rejected : ExitCode::ok;
+}
+
+}  // namespace
+
+Verb plan_verb() {
+    return verb_of("plan", "Say what a job will take, before it is submitted", run_plan,
+                   {{"ringmaster plan job.yaml --on 'L40S*32'", "on rented nodes"},
+                    {"ringmaster plan job.yaml --fleet fleet.yaml -o json", "on these machines"},
+                    {"ringmaster plan job.yaml --on 'L40S*8' --longest-context", ""}});
+}
+
+}  // namespace rm

@@ -1,0 +1,106 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <sstream>
+
+#include "cli/verb.h"
+#include "tests/support/temp_dir.h"
+
+// `plan` from the job file to its table, with the real search.
+namespace rm::test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kJob =
+    "name: long\nmodel: {preset: llama3-8b}\ndata: {path: /data}\nprecision: bf16\n"
+    "parallel: {ring: 4, ulysses: 2, zero: 3}\n"
+    "stages: [{context: 64K, batch: 64K, tokens: 64M}]\n";
+
+struct Plan : testing::Test {
+    TempDir directory;
+    std::ostringstream out, err;
+    std::istringstream in;
+    std::string job = directory.file("job.yaml");
+
+    Result<ExitCode> run(const std::vector<std::string>& arguments) {
+        for (const VerbGroup& group : verb_table()) {
+            for (const Verb& verb : group.verbs) {
+                if (verb.name == "plan") return run(verb, arguments);
+            }
+        }
+        return ExitCode::error;
+    }
+    Plan() { std::ofstream(job) << kJob; }
+
+private:
+    Result<ExitCode> run(const Verb& verb, const std::vector<std::string>& arguments) {
+        const auto command = verb.make();
+        for (std::size_t i = 0; i < arguments.size(); i += 2) {
+            for (const VerbOption& option : command->options().list()) {
+                if (option.names != arguments[i]) continue;
+                if (auto* const* text = std::get_if<std::string*>(&option.value))
+                    **text = arguments[i + 1];
+                if (auto* const* list = std::get_if<std::vector<std::string>*>(&option.value))
+                    (*list)->push_back(arguments[i + 1]);
+                if (auto* const* format = std::get_if<OutputFormat*>(&option.value))
+                    **format = OutputFormat::json;
+            }
+        }
+        Console console{{out, false, false, 200}, {err}, {in}};
+        const SystemClock clock;
+        VerbContext context{console, clock, {}};
+        return command->run(context);
+    }
+};
+
+TEST_F(Plan, RanksTheJobsMeshAndSaysWhatItTakes) {
+    std::ofstream(directory.file("fleet.yaml"))
+        << "device: L40S\nnodes: 1\ndevices_per_node: 8\nnode_memory: 1TiB\n"
+           "inside: {gbit_per_s: 176}\n"
+           "price: {per_device_hour: 2, currency: EUR, date: 2026-11-01}\n"
+           "power: {device_watts: 300}\n";
+    EXPECT_EQ(run({"FILE", job, "--fleet", directory.file("fleet.yaml")}).value(), ExitCode::ok)
+        << err.str();
+    EXPECT_THAT(out.str(), HasSubstr("llama3-8b, 64K tokens, 1 sequence a step, on 8 of 8 L40S"));
+    EXPECT_THAT(out.str(), HasSubstr("ring 4 x ulysses 2, ZeRO 3"));
+    EXPECT_THAT(out.str(), HasSubstr("EUR/MTOK"));
+    EXPECT_THAT(out.str(), HasSubstr("(2 EUR per device and hour, 2026-11-01)"));
+    EXPECT_THAT(out.str(), HasSubstr("kWh"));
+}
+
+TEST_F(Plan, AsJsonHasTheSameNumbersForPrograms) {
+    EXPECT_EQ(run({"FILE", job, "--on", "L40S*8", "-o,--output", "json"}).value(), ExitCode::ok);
+    const auto json = nlohmann::json::parse(out.str());
+    ASSERT_EQ(json.at("plans").size(), 1u);
+    const auto& plan = json.at("plans")[0];
+    EXPECT_EQ(plan.at("parallel").at("ring"), 4);
+    EXPECT_GT(plan.at("step_seconds").get<double>(), 0);
+    EXPECT_NEAR(plan.at("seconds").get<double>(), 977 * plan.at("step_seconds").get<double>(),
+                1e-6 * plan.at("seconds").get<double>());
+    EXPECT_LE(plan.at("device_bytes").get<double>(), 48e9);
+    EXPECT_THAT(json.at("figures").get<std::string>(), HasSubstr("data sheet"));
+}
+
+TEST_F(Plan, WhatDoesNotFitIsRejectedWithAChangeThatDoes) {
+    const auto code = run({"FILE", job, "--on", "L40S*8", "--set", "memory.offload=off", "--set",
+                           "memory.alpha=1", "--set", "memory.keep_every=1", "--set",
+                           "stages.0.context=512K", "--set", "stages.0.batch=512K"});
+    EXPECT_EQ(code.value(), ExitCode::rejected) << out.str();
+    EXPECT_THAT(out.str(), HasSubstr("no plan fits"));
+    EXPECT_THAT(out.str(), HasSubstr("more than 44.7 GiB"));
+    EXPECT_THAT(out.str(), HasSubstr("it fits with memory: "));
+}
+
+TEST_F(Plan, MachinesAreNeededAndEnoughOfThem) {
+    EXPECT_EQ(run({"FILE", job}).value(), ExitCode::usage);
+    EXPECT_THAT(err.str(), HasSubstr("--fleet FILE, or --on KIND*N"));
+    const auto code = run({"FILE", job, "--on", "L40S*4"});
+    ASSERT_FALSE(code.ok());
+    EXPECT_EQ(code.error().message, "the job needs 8 devices; the fleet has 4");
+}
+
+}  // namespace
+}  // namespace rm::test
