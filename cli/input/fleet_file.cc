@@ -88,7 +88,7 @@ Status read_fleet(const YamlValue& file, const std::string& directory, FleetText
 
 Result<DeviceProfile> profile_of(const FleetText& text) {
     if (!text.profile.empty()) return read_device_profile(text.profile);
-    RM_TRY(Fleet fleet, published_fleet(text.device, 1));
+    RM_TRY(FleetSpec fleet, published_fleet(text.device, 1));
     return std::move(fleet.device);
 }
 

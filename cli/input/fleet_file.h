@@ -10,7 +10,7 @@ namespace rm {
 
 // A fleet with what it costs.
 struct PricedFleet {
-    Fleet fleet;
+    FleetSpec fleet;
     Rates rates;
 };
 

@@ -225,7 +225,7 @@ std::string plan_json(const PlanAnswer& answer) {
         plan["change"] = remedy.change;
         remedies.push_back(std::move(plan));
     }
-    const Fleet& fleet = answer.fleet.fleet;
+    const FleetSpec& fleet = answer.fleet.fleet;
     const Json json = {{"model", answer.spec.model.name()},
                        {"context", longest_stage(answer.spec).context},
                        {"devices", answer.devices},

@@ -43,14 +43,14 @@ Result<PricedFleet> fleet_of(const PlanOptions& options) {
 LargerFleet larger_fleet(const PlanOptions& options) {
     if (options.on.empty()) return nullptr;
     const std::string kind = options.on.substr(0, options.on.find('*'));
-    return [kind](int devices) -> Result<Fleet> {
+    return [kind](int devices) -> Result<FleetSpec> {
         RM_TRY(PricedFleet fleet, parse_fleet_argument(format("{}*{}", kind, devices)));
         return std::move(fleet.fleet);
     };
 }
 
 // As many devices as the job names; all without.
-Result<int> devices_of(const JobSpec& spec, const Fleet& fleet) {
+Result<int> devices_of(const JobSpec& spec, const FleetSpec& fleet) {
     const int all = fleet.num_devices();
     const int wanted = spec.num_ranks().value_or(all);
     if (wanted <= all) return wanted;

@@ -148,7 +148,7 @@ private:
             if (devices <= question_.fleet.num_devices()) {
                 RM_RETURN_IF_ERROR(attempt(change, spec, devices));
             } else if (larger_) {
-                RM_TRY(const Fleet fleet, larger_(devices));
+                RM_TRY(const FleetSpec fleet, larger_(devices));
                 RM_RETURN_IF_ERROR(attempt(change, {spec, question_.model, fleet, devices}));
             }
             if (found_.size() > before) break;

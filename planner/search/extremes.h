@@ -27,7 +27,7 @@ struct Remedy {
     RankedPlan plan;
 };
 // The same machines, but so many devices: where they can be had.
-using LargerFleet = std::function<Result<Fleet>(int devices)>;
+using LargerFleet = std::function<Result<FleetSpec>(int devices)>;
 // Changes of a job that does not fit, each alone enough: first those that cost nothing but time,
 // then more devices (of the fleet, or of a larger one unless that is null), then a shorter context.
 Result<std::vector<Remedy>> remedies_for(const SearchQuestion& question, const LargerFleet& larger);

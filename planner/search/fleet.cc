@@ -6,14 +6,14 @@
 
 namespace rm {
 
-int Fleet::devices_of_a_node() const {
+int FleetSpec::devices_of_a_node() const {
     int most = 0;
     for (int node = 0; node < links.num_nodes(); ++node)
         most = std::max(most, links.num_devices(node));
     return most;
 }
 
-Bytes Fleet::host_memory() const {
+Bytes FleetSpec::host_memory() const {
     return {node_memory.value / std::max(1, devices_of_a_node())};
 }
 

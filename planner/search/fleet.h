@@ -9,7 +9,7 @@
 namespace rm {
 
 // The machines that a plan is made for. A plan uses devices of one kind.
-struct Fleet {
+struct FleetSpec {
     DeviceProfile device;  // of every device
     LinkGraph links;       // the nodes and their devices
     Bytes node_memory;     // of each node's host, for ranks; 0: no limit is known

@@ -78,7 +78,7 @@ LinkGraph links_of(const NodeShape& shape, int number) {
 
 }  // namespace
 
-Result<Fleet> published_fleet(std::string_view kind, int number) {
+Result<FleetSpec> published_fleet(std::string_view kind, int number) {
     if (number < 1)
         return invalid_argument("{} devices of kind {}; a fleet has 1 or more", number, kind);
     std::vector<std::string> known;
@@ -91,7 +91,7 @@ Result<Fleet> published_fleet(std::string_view kind, int number) {
         profile.provenance += format("; nodes: {}", shape->source);
         const auto memory =
             static_cast<std::int64_t>(static_cast<double>(shape->memory.value) * kForRanks);
-        return Fleet{std::move(profile), links_of(*shape, number), Bytes{memory}};
+        return FleetSpec{std::move(profile), links_of(*shape, number), Bytes{memory}};
     }
     return make_error(ErrorCode::not_found,
                       "kind {}: no figures of it are published here; known: {}; describe others in "

@@ -16,7 +16,7 @@ namespace rm {
 struct SearchQuestion {
     const JobSpec& spec;  // what it names is kept, what it leaves open is searched
     const ModelConfig& model;
-    const Fleet& fleet;
+    const FleetSpec& fleet;
     int devices = 0;                // ranks; at most the fleet's
     std::vector<Mesh> meshes = {};  // the only ones to look at; empty: all
 };

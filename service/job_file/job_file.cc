@@ -300,7 +300,7 @@ Result<JobSpec> parse_job_file(std::string_view text, std::string_view file_name
     RM_RETURN_IF_ERROR(
         JobFileFields::read({file_name, "", root, root.place}, spec, base_directory));
     if (const Status valid = validate(spec); !valid) {
-        Faults faults;
+        YamlFaults faults;
         std::istringstream messages(valid.error().message);
         for (std::string message; std::getline(messages, message);)
             faults.add(error_at(file_name, place_of(root, message), message));

@@ -101,7 +101,7 @@ Status read_map(const YamlValue& value, const std::vector<YamlField>& fields) {
     if (value.node.kind != YamlNode::Kind::map) {
         return value.error(format("expected a mapping (`{}: ...`)", fields.front().key));
     }
-    Faults faults;
+    YamlFaults faults;
     int num_unknown = 0;
     for (const YamlEntry& entry : value.node.entries) {
         const auto field = std::find_if(fields.begin(), fields.end(), [&entry](const YamlField& f) {
@@ -127,12 +127,12 @@ Status read_map(const YamlValue& value, const std::vector<YamlField>& fields) {
     return faults.all();
 }
 
-void Faults::add(const Status& status) {
+void YamlFaults::add(const Status& status) {
     if (status) return;
     lines_ += (lines_.empty() ? "" : "\n") + status.error().message;
 }
 
-Status Faults::all() const {
+Status YamlFaults::all() const {
     if (lines_.empty()) return {};
     return make_error(ErrorCode::invalid_argument, "{}", lines_);
 }
@@ -141,7 +141,7 @@ Status read_sequence(const YamlValue& value, const YamlReader& read_item) {
     if (value.node.kind != YamlNode::Kind::sequence || value.node.items.empty()) {
         return value.error("expected a list of one or more items");
     }
-    Faults faults;
+    YamlFaults faults;
     for (std::size_t i = 0; i < value.node.items.size(); ++i) {
         const YamlNode& item = value.node.items[i];
         faults.add(read_item({value.file_name, format("{}[{}]", value.path, i), item, item.place}));

@@ -40,7 +40,7 @@ Status read_map(const YamlValue& value, const std::vector<YamlField>& fields);
 // `read_item` for each item of a sequence that has at least one.
 Status read_sequence(const YamlValue& value, const YamlReader& read_item);
 // Joins the errors of several values: their messages, one per line.
-class Faults {
+class YamlFaults {
 public:
     void add(const Status& status);
     Status all() const;

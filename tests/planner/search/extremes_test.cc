@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kKi = 1024;
 
 struct Extremes : testing::Test {
-    Fleet fleet = published_fleet("L40S", 8).value();
+    FleetSpec fleet = published_fleet("L40S", 8).value();
     ModelConfig model = find_preset("llama3-8b").value();
 
     SearchQuestion question(const JobSpec& spec, int devices = 8) const {

@@ -12,14 +12,14 @@ using testing::HasSubstr;
 
 constexpr std::int64_t kKi = 1024;
 
-SearchResult search(const JobSpec& spec, const Fleet& fleet, int devices,
+SearchResult search(const JobSpec& spec, const FleetSpec& fleet, int devices,
                     const SearchOptions& options = {}) {
     auto result = search_plans({spec, planned_model(spec).value(), fleet, devices}, options);
     RM_CHECK(result.ok(), "{}", result.error().message);
     return *std::move(result);
 }
 
-Fleet l40s(int number) {
+FleetSpec l40s(int number) {
     return published_fleet("L40S", number).value();
 }
 
@@ -33,7 +33,7 @@ void expect_equal(const RankedPlan& a, const RankedPlan& b) {
 class Exhaustive : public testing::TestWithParam<std::int64_t> {};
 TEST_P(Exhaustive, SearchFindsTheSameWinner) {
     const JobSpec spec = long_job(GetParam() * kKi);
-    const Fleet fleet = l40s(8);
+    const FleetSpec fleet = l40s(8);
     const SearchResult all = search(spec, fleet, 8, {.exhaustive = true});
     const SearchResult found = search(spec, fleet, 8, {.ranked = 1});
     ASSERT_EQ(found.ranked.empty(), all.ranked.empty());
