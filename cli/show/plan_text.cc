@@ -105,7 +105,7 @@ std::string why_text(const PassedOver& passed, const MemorySpec& limits) {
          {above("device", passed.device, limits.device), above("host", passed.host, limits.host)}) {
         if (!part.empty()) parts.push_back(part);
     }
-    return "does not fit: takes " + join(parts, " and ");
+    return "does not fit: takes at least " + join(parts, " and ");
 }
 
 void print_passed(const Output& out, const SearchResult& result) {

@@ -79,7 +79,10 @@ Result<Planned> planned(const PlanOptions& options, JobSpec spec, PricedFleet fl
     RM_TRY(plan.model, planned_model(plan.spec));
     RM_TRY(plan.devices, devices_of(plan.spec, plan.fleet.fleet));
     if (!plan.meshes.empty()) plan.devices = plan.meshes.front().num_ranks();
-    return plan;
+    if (plan.devices <= plan.fleet.fleet.num_devices()) return plan;
+    return make_error(ErrorCode::resource_exhausted,
+                      "--compare {} needs {} devices; the fleet has {}", options.compare.front(),
+                      plan.devices, plan.fleet.fleet.num_devices());
 }
 
 Result<ExitCode> print_longest(const Planned& plan, const PlanOptions& options, Console& console) {

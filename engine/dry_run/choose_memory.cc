@@ -1,12 +1,9 @@
 #include "engine/dry_run/choose_memory.h"
 
-#include <limits>
 #include <utility>
 
 namespace rm {
 namespace {
-
-constexpr Seconds kAnyTime{std::numeric_limits<double>::infinity()};
 
 std::string limits_text(const MemoryPolicy& policy) {
     if (policy.host.value == 0) return format("memory.device: {}", exact_text(policy.device));

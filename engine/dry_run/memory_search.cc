@@ -121,7 +121,7 @@ private:
             choice_.offer(at(steps), prediction);
             return false;
         }
-        // Without times, Choice would keep this smaller alpha as the first that fits.
+        // Without times, PolicyChoice would keep this smaller alpha as the first that fits.
         if (resident_) choice_.offer(at(steps), prediction);
         return true;
     }
@@ -313,7 +313,6 @@ struct MemorySearch::Parts {
 MemorySearch::MemorySearch(const RankSpec& rank, const StageShape& shape, const MemorySpec& spec,
                            const DryRunOptions& options)
     : parts_(new Parts{{rank, shape, options}, spec}) {}
-MemorySearch::MemorySearch(MemorySearch&&) noexcept = default;
 MemorySearch::~MemorySearch() = default;
 
 // Long tiles compute faster and are fewer.

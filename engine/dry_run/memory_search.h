@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -7,6 +8,8 @@
 #include "spec/memory_policy.h"
 
 namespace rm {
+
+inline constexpr Seconds kAnyTime{std::numeric_limits<double>::infinity()};
 
 // A policy and its predicted step.
 struct ChosenMemory {
@@ -30,7 +33,7 @@ class MemorySearch {
 public:
     MemorySearch(const RankSpec& rank, const StageShape& shape, const MemorySpec& spec,
                  const DryRunOptions& options);
-    MemorySearch(MemorySearch&&) noexcept;
+    MemorySearch(const MemorySearch&) = delete;
     ~MemorySearch();
 
     // A step with everything on the device, whatever its size, and in long tiles: with a profile,

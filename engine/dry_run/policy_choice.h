@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,7 +13,6 @@
 // The parts of a search for a memory policy: predictions, and the best of them.
 namespace rm {
 
-inline constexpr Seconds kAnyTime{std::numeric_limits<double>::infinity()};
 inline constexpr double kFasterShare = 1e-3;  // less is no reason to prefer a later candidate
 inline constexpr int kLongChunk = 4;          // times the usual chunk: tried where it fits
 

@@ -19,16 +19,12 @@ StepSchedule& spare() {
 }  // namespace
 
 void recycle(StepSchedule&& schedule) {
-    schedule.streams.clear();
-    schedule.names.clear();
-    schedule.items.clear();
-    schedule.ranges.clear();
-    schedule.traffic.clear();
-    schedule.buffers.clear();
-    const std::size_t bytes = schedule.items.capacity() * sizeof(ScheduleItem) +
-                              schedule.ranges.capacity() * sizeof(AddressRange);
-    if (bytes <= kMostRecycled && schedule.items.capacity() >= spare().items.capacity())
-        spare() = std::move(schedule);
+    StepSchedule empty;  // but for the memory of most of it
+    empty.items = std::move(schedule.items);
+    empty.items.clear();
+    const std::size_t bytes = empty.items.capacity() * sizeof(ScheduleItem);
+    if (bytes <= kMostRecycled && empty.items.capacity() >= spare().items.capacity())
+        spare() = std::move(empty);
 }
 
 ScheduleRecorder::ScheduleRecorder(KeptRanges ranges)

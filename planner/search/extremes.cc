@@ -141,23 +141,23 @@ private:
         JobSpec spec = question_.spec;
         spec.parallel.reset();
         spec.resources.devices = 0;
-        for (int times = 2; times <= kMostTimes; times *= 2) {
-            const int devices = question_.devices * times;
-            const std::string change = format("{} devices", devices);
-            const std::size_t before = found_.size();
-            if (devices <= question_.fleet.num_devices()) {
-                RM_RETURN_IF_ERROR(attempt(change, spec, devices));
-            } else if (larger_) {
-                RM_TRY(const FleetSpec fleet, larger_(devices));
-                RM_RETURN_IF_ERROR(attempt(change, {spec, question_.model, fleet, devices}));
-            }
-            if (found_.size() > before) break;
+        const std::size_t before = found_.size();
+        const int all = question_.fleet.num_devices();
+        for (int devices = question_.devices; devices < all && found_.size() == before;) {
+            devices = std::min(all, 2 * devices);
+            RM_RETURN_IF_ERROR(attempt(format("{} devices", devices), spec, devices));
+        }
+        for (int times = 2; larger_ && times <= kMostTimes && found_.size() == before; times *= 2) {
+            RM_TRY(const FleetSpec fleet, larger_(all * times));
+            RM_RETURN_IF_ERROR(attempt(format("{} devices", all * times),
+                                       {spec, question_.model, fleet, all * times}));
         }
         return {};
     }
     Status attempt_context() {
+        if (found_.size() == kMostRemedies) return {};
         RM_TRY(const std::int64_t context, longest_context(question_));
-        if (context == 0) return {};
+        if (context == 0 || context >= longest_stage(question_.spec).context) return {};
         return attempt(format("a context of {} tokens", context),
                        with_context(question_.spec, context), question_.devices);
     }

@@ -14,10 +14,8 @@
 namespace rm {
 namespace {
 
-constexpr Seconds kAnyTime{std::numeric_limits<double>::infinity()};
-// A longer chunk than a bound's may gain this share of a step.
 constexpr Bytes kAnySize{std::numeric_limits<std::int64_t>::max()};
-constexpr double kTrust = 0.99;
+constexpr double kTrust = 0.99;  // a longer chunk than a bound's may gain the rest of a step
 constexpr double kLikeBounds = 0.02;
 
 std::optional<Bytes> least_limit(std::optional<Bytes> given, Bytes fleets) {
@@ -92,15 +90,10 @@ public:
 
 private:
     Result<std::vector<Sharding>> all_shardings() const {
-        std::vector<Sharding> all = shardings_of(question_.spec, question_.model, question_.devices,
-                                                 question_.fleet.devices_of_a_node());
-        const std::vector<Mesh>& only = question_.meshes;
-        std::erase_if(all, [&](const Sharding& sharding) {
-            return !only.empty() &&
-                   std::find(only.begin(), only.end(), sharding.mesh) == only.end();
-        });
-        if (all.empty()) return no_sharding(question_.spec, question_.model, question_.devices);
-        return all;
+        const SearchQuestion& q = question_;
+        if (q.meshes.empty())
+            return shardings_of(q.spec, q.model, q.devices, q.fleet.devices_of_a_node());
+        return shardings_on(q.spec, q.model, q.devices, q.meshes);
     }
 
     // Each mesh with its last stage of ZeRO; those with short tensor groups are the quickest.
@@ -252,6 +245,10 @@ private:
 
 Status check_question(const SearchQuestion& question) {
     const DeviceProfile& profile = question.fleet.device;
+    if (question.devices < 1 || question.devices > question.fleet.num_devices()) {
+        return invalid_argument("a plan on {} of {} devices", question.devices,
+                                question.fleet.num_devices());
+    }
     if (profile.compute == compute_type(question.spec)) return {};
     return invalid_argument("precision: {}: the speeds of {} that are known are of {}",
                             question.spec.precision, profile.name, to_string(profile.compute));

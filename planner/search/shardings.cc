@@ -62,25 +62,44 @@ std::vector<int> stages_of(const JobSpec& spec, const Mesh& mesh) {
     return stages;
 }
 
-}  // namespace
-
-std::vector<Sharding> shardings_of(const JobSpec& spec, const ModelConfig& model, int num_ranks,
-                                   int node_size) {
-    if (spec.parallel) return {{*spec.parallel, spec.zero}};
-    std::vector<Sharding> shardings;
-    for (const Mesh& mesh : meshes_of(num_ranks, node_size)) {
-        if (!check_sharding(spec, model, mesh)) continue;
-        for (const int zero : stages_of(spec, mesh))
-            shardings.push_back({mesh, zero});
-    }
-    return shardings;
+void add_stages(const JobSpec& spec, const Mesh& mesh, std::vector<Sharding>& shardings) {
+    for (const int zero : stages_of(spec, mesh))
+        shardings.push_back({mesh, zero});
 }
 
-Error no_sharding(const JobSpec& spec, const ModelConfig& model, int num_ranks) {
+}  // namespace
+
+Result<std::vector<Sharding>> shardings_of(const JobSpec& spec, const ModelConfig& model,
+                                           int num_ranks, int node_size) {
+    if (spec.parallel && spec.parallel->num_ranks() != num_ranks) {
+        return invalid_argument("parallel: {} has {} ranks, and the plan is of {} devices",
+                                to_string(*spec.parallel), spec.parallel->num_ranks(), num_ranks);
+    }
+    if (spec.parallel) return std::vector<Sharding>{{*spec.parallel, spec.zero}};
+    std::vector<Sharding> shardings;
+    for (const Mesh& mesh : meshes_of(num_ranks, node_size)) {
+        if (check_sharding(spec, model, mesh)) add_stages(spec, mesh, shardings);
+    }
+    if (!shardings.empty()) return shardings;
     const Status as_ring = check_sharding(spec, model, Mesh::make(1, num_ranks, 1, 1).value());
     RM_CHECK(!as_ring, "the job can train as one ring of {}", num_ranks);
     return invalid_argument("no mesh of {} devices fits this job; as one ring: {}", num_ranks,
                             as_ring.error().message);
+}
+
+Result<std::vector<Sharding>> shardings_on(const JobSpec& spec, const ModelConfig& model,
+                                           int num_ranks, const std::vector<Mesh>& meshes) {
+    std::vector<Sharding> shardings;
+    for (const Mesh& mesh : meshes) {
+        if (mesh.num_ranks() != num_ranks) {
+            return invalid_argument("{} has {} ranks, and the plan is of {} devices",
+                                    to_string(mesh), mesh.num_ranks(), num_ranks);
+        }
+        const Status suits = check_sharding(spec, model, mesh);
+        if (!suits) return under_key(suits.error(), to_string(mesh));
+        add_stages(spec, mesh, shardings);
+    }
+    return shardings;
 }
 
 std::string to_string(const Sharding& sharding) {

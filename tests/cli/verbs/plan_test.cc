@@ -102,5 +102,19 @@ TEST_F(Plan, MachinesAreNeededAndEnoughOfThem) {
     EXPECT_EQ(code.error().message, "the job needs 8 devices; the fleet has 4");
 }
 
+TEST_F(Plan, MeshesToCompareNeedAsManyDevicesAsThereAre) {
+    const auto message = [&](const std::vector<std::string>& meshes) {
+        std::vector<std::string> arguments = {"FILE",   job,     "--on",
+                                              "L40S*8", "--set", "parallel=auto"};
+        for (const std::string& mesh : meshes)
+            arguments.insert(arguments.end(), {"--compare", mesh});
+        const auto code = run(arguments);
+        return code ? std::string("exit code") : code.error().message;
+    };
+    EXPECT_EQ(message({"ring=32"}), "--compare ring=32 needs 32 devices; the fleet has 8");
+    EXPECT_EQ(message({"ring=8", "ring=4"}), "ring 4 has 4 ranks, and the plan is of 8 devices");
+    EXPECT_EQ(message({"ring=8", "ring=4,ulysses=2"}), "exit code");
+}
+
 }  // namespace
 }  // namespace rm::test

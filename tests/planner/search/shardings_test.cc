@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kKi = 1024;
 
 std::vector<Sharding> of(const JobSpec& spec, int ranks, int node_size = 8) {
-    return shardings_of(spec, find_preset(spec.model.preset).value(), ranks, node_size);
+    return shardings_of(spec, find_preset(spec.model.preset).value(), ranks, node_size).value();
 }
 
 std::multiset<std::string> texts(const std::vector<Sharding>& shardings) {
@@ -90,12 +90,30 @@ TEST(Shardings, AMeshThatTheJobNamesIsTheOnlyOne) {
     EXPECT_EQ(of(spec, 8), (std::vector<Sharding>{{mesh_of(1, 4, 2, 1), 1}}));
 }
 
+std::string error_of(const Result<std::vector<Sharding>>& shardings) {
+    return shardings ? "there are some" : shardings.error().message;
+}
+
 TEST(Shardings, WhereThereIsNoneTheErrorSaysWhy) {
-    const JobSpec spec = long_job(100);
-    ASSERT_TRUE(of(spec, 64).empty());
-    const Error error = no_sharding(spec, find_preset("llama3-8b").value(), 64);
-    EXPECT_THAT(error.message, testing::HasSubstr("no mesh of 64 devices fits this job; as one "
-                                                  "ring: "));
+    const ModelConfig model = find_preset("llama3-8b").value();
+    EXPECT_THAT(error_of(shardings_of(long_job(100), model, 64, 8)),
+                testing::HasSubstr("no mesh of 64 devices fits this job; as one ring: "));
+    JobSpec spec = long_job(64 * kKi);
+    spec.parallel = mesh_of(1, 4, 2, 1);
+    EXPECT_EQ(error_of(shardings_of(spec, model, 4, 8)),
+              "parallel: ring 4 x ulysses 2 has 8 ranks, and the plan is of 4 devices");
+}
+
+TEST(Shardings, OnGivenMeshesAreTheirsOrAnErrorThatNamesOne) {
+    const JobSpec spec = long_job(64 * kKi);
+    const ModelConfig model = find_preset("llama3-8b").value();
+    const Mesh ring = mesh_of(1, 8, 1, 1), twice = mesh_of(1, 8, 1, 1, 2);
+    EXPECT_EQ(shardings_on(spec, model, 8, {ring, twice}).value(),
+              (std::vector<Sharding>{{ring, 2}, {ring, 3}, {twice, 2}, {twice, 3}}));
+    EXPECT_EQ(error_of(shardings_on(spec, model, 16, {ring})),
+              "ring 8 has 8 ranks, and the plan is of 16 devices");
+    EXPECT_THAT(error_of(shardings_on(spec, model, 3, {mesh_of(1, 1, 3, 1)})),
+                testing::HasSubstr("does not divide the model's 32 query heads"));
 }
 
 }  // namespace
