@@ -11,6 +11,7 @@ namespace {
 using Kind = ScheduleItem::Kind;
 
 const std::string kCommunication = "communication";  // the stream
+constexpr std::int64_t kFewPasses = 2;               // of micro-batches
 
 MemoryReport state_of(DryRank& rank) {
     MemoryReport report;
@@ -148,6 +149,18 @@ MetaOptions meta_options(const DryRunOptions& options) {
     return {.types = options.types, .like = options.like, .profile = options.profile};
 }
 
+// Passes between the first and the last of a step are alike.
+Result<RankOutline> outline_passes(const RankSpec& spec, const StageShape& shape,
+                                   const DryRunOptions& options) {
+    DryRunOptions part = options;
+    part.micro_batches = kFewPasses;
+    RM_TRY(RankOutline few, outline_rank(spec, shape, part));
+    part.micro_batches = kFewPasses + 1;
+    RM_TRY(const RankOutline more, outline_rank(spec, shape, part));
+    few.figures = extrapolate(few.figures, more.figures, options.micro_batches - kFewPasses);
+    return few;
+}
+
 }  // namespace
 
 Result<MemoryReport> record_state(const RankSpec& spec, const StageShape& shape,
@@ -218,6 +231,8 @@ StepFigures extrapolate(const StepFigures& few, const StepFigures& more, std::in
 
 Result<RankOutline> outline_rank(const RankSpec& spec, const StageShape& shape,
                                  const DryRunOptions& options) {
+    if (options.mode == DryRunMode::steady && options.micro_batches > kFewPasses + 1)
+        return outline_passes(spec, shape, options);
     RM_TRY(const auto ring, SteadyRing::of(spec, shape, options));
     if (ring) return outline_ring(spec, shape, options, *ring);
     RM_TRY(const auto chunks, SteadyChunks::of(spec, shape, options));

@@ -99,7 +99,26 @@ std::vector<PolicyCase> cases() {
              .mesh = mesh_of(1, 2, 1, 1),
              .zero = 2,
              .host_state = true,
-             .micro_batches = 3}};
+             .micro_batches = 3},
+            {.name = "many_passes", .mesh = mesh_of(1, 2, 2, 1), .zero = 1, .micro_batches = 5},
+            {.name = "many_passes_zero3",
+             .mesh = mesh_of(2, 1, 1, 2),
+             .zero = 3,
+             .kept = host,
+             .alpha = 0.5,
+             .micro_batches = 5},
+            {.name = "many_passes_host_state",
+             .mesh = mesh_of(1, 2, 1, 1),
+             .zero = 2,
+             .host_state = true,
+             .micro_batches = 5},
+            {.name = "many_passes_windows",
+             .mesh = mesh_of(1, 2, 1, 1),
+             .zero = 3,
+             .kept = host,
+             .working = windows,
+             .alpha = 0,
+             .micro_batches = 5}};
 }
 
 INSTANTIATE_TEST_SUITE_P(Policies, SteadyPrediction, testing::ValuesIn(cases()),
