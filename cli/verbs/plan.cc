@@ -23,11 +23,9 @@ struct PlanOptions : VerbOptions {
         "--compare", compare, "Rank these meshes only: ring=32 ring=8,ulysses=4", {.type = "MESH"});
     bool longest = add("--longest-context", longest,
                        "Print the longest context that some plan fits, in place of the job's");
-    bool fewest = add("--fewest-devices", fewest, "Plan on the fewest devices that hold the job",
-                      {.excludes = "--longest-context"});
+    bool fewest = add("--fewest-devices", fewest, "Plan on the fewest devices that hold the job");
     bool cheapest = add("--cheapest", cheapest,
-                        "Plan on the number of devices that finishes the job for least money",
-                        {.excludes = "--fewest-devices"});
+                        "Plan on the number of devices that finishes the job for least money");
     int rows =
         add("--plans", rows, "Plans to rank [5]", {.type = "N", .check = whole_number(1, 1000)}, 5);
     OutputFormat output = add_output(output, "table|json|yaml");
@@ -132,6 +130,12 @@ Result<ExitCode> run_plan(const PlanOptions& options, VerbContext& context) {
     const MonoTime start = context.clock.mono();
     const auto file = read_job_file(options.file, options.set);
     if (!file) return complain(console, file.error(), ExitCode::usage);
+    if (options.longest + options.fewest + options.cheapest > 1) {
+        return complain(console,
+                        invalid_argument("--longest-context, --fewest-devices and --cheapest "
+                                         "exclude each other; keep one"),
+                        ExitCode::usage);
+    }
     RM_TRY(JobSpec spec, from_proto(*file));
     auto fleet = fleet_of(options);
     if (!fleet) return complain(console, fleet.error(), ExitCode::usage);

@@ -47,6 +47,7 @@ private:
                     (*list)->push_back(arguments[i + 1]);
                 if (auto* const* format = std::get_if<OutputFormat*>(&option.value))
                     **format = OutputFormat::json;
+                if (auto* const* flag = std::get_if<bool*>(&option.value)) **flag = true;
             }
         }
         Console console{{out, false, false, 200}, {err}, {in}};
@@ -100,6 +101,13 @@ TEST_F(Plan, MachinesAreNeededAndEnoughOfThem) {
     const auto code = run({"FILE", job, "--on", "L40S*4"});
     ASSERT_FALSE(code.ok());
     EXPECT_EQ(code.error().message, "the job needs 8 devices; the fleet has 4");
+}
+
+TEST_F(Plan, OneQuestionAtATime) {
+    const auto code =
+        run({"FILE", job, "--on", "L40S*4", "--fewest-devices", "", "--cheapest", ""});
+    EXPECT_EQ(code.value(), ExitCode::usage);
+    EXPECT_THAT(err.str(), HasSubstr("exclude each other; keep one"));
 }
 
 TEST_F(Plan, MeshesToCompareNeedAsManyDevicesAsThereAre) {
