@@ -168,6 +168,9 @@ Result<std::vector<NodeId>> placement_of(const ControlLoop& control, Epoch epoch
     });
 }
 
+// A submission asks twice at most, and clients wait 20 s for an answer.
+constexpr Seconds kCallerWaits{9};
+
 std::string info_json(const std::vector<std::string>& grpc, const std::string& http) {
     std::string text = format("{{\"pid\":{},\"grpc\":[", ::getpid());
     for (const std::string& address : grpc) {
@@ -214,7 +217,14 @@ public:
                    .backups = directory_.file("backups"),
                    .on_fatal = options_.on_fatal},
                   *stores_.space, clock_),
-          ops_{control_, *stores_.reader, updates_, clock_, random_number, *stores_.space},
+          ops_{control_,
+               *stores_.reader,
+               updates_,
+               clock_,
+               random_number,
+               *stores_.space,
+               make_planner(options_.planner, {.timeout = kCallerWaits}),
+               [this](const std::vector<NodeId>& nodes) { return surveys_.graph(nodes); }},
           exchange_([this](Epoch epoch) { return placement_of(control_, epoch); }),
           routes_(ops_, metrics_, surveys_, gatekeeper_, options_.metrics) {
         wiring_.set_scheduler(&scheduler_);

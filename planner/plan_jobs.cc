@@ -16,27 +16,35 @@ Seconds meeting_limit(const Mesh& mesh) {
     return {std::max(kLeast, kPerRank * mesh.num_ranks())};
 }
 
-std::vector<DeviceId> place(const JobSpec& spec, const Admitted& admitted, LinkPlacer& placer) {
+std::vector<DeviceId> place(const JobSpec& spec, const Mesh& mesh,
+                            const std::vector<const PlanningDevice*>& devices, LinkPlacer& placer) {
     if (!spec.resources.placement.empty()) return spec.resources.placement;
     std::vector<DeviceId> free;
-    for (const PlanningDevice* device : admitted.free)
+    for (const PlanningDevice* device : devices)
         free.push_back(device->id);
-    return placer.place(spec, admitted.mesh, std::move(free));
+    return placer.place(spec, mesh, std::move(free));
 }
 
-Plan make_plan(const JobSpec& spec, const Admitted& admitted, LinkPlacer& placer) {
+Plan make_plan(const JobSpec& spec, const PlanShape& shape, const Admitted& admitted,
+               LinkPlacer& placer) {
     const PlanningDevice& any = *admitted.free.front();
-    return {.mesh = admitted.mesh,
-            .zero = spec.zero,
-            .placement = place(spec, admitted, placer),
-            .memory = resolve_memory(spec.memory),
-            .network = network_for(spec, any, admitted.mesh.num_ranks()),
-            .collective_timeout = meeting_limit(admitted.mesh)};
+    return {.mesh = shape.mesh,
+            .zero = shape.zero,
+            .placement = place(spec, shape.mesh, admitted.free, placer),
+            .memory = shape.memory,
+            .network = network_for(spec, any, shape.mesh.num_ranks()),
+            .collective_timeout = meeting_limit(shape.mesh),
+            .predicted = shape.predicted};
 }
 
 }  // namespace
 
-std::vector<PlanDecision> plan_jobs(const PlanningSnapshot& snapshot) {
+ShapeDecision shape_by_rule(const ShapeQuestion& question) {
+    const JobSpec& spec = question.spec;
+    return PlanShape{question.mesh, spec.zero, resolve_memory(spec.memory)};
+}
+
+std::vector<PlanDecision> plan_jobs(const PlanningSnapshot& snapshot, const ShapeChooser& choose) {
     Admission admission(snapshot);
     LinkPlacer placer(snapshot.links);
     std::vector<PlanDecision> decisions;
@@ -46,7 +54,13 @@ std::vector<PlanDecision> plan_jobs(const PlanningSnapshot& snapshot) {
             decisions.push_back({job.id, std::move(*reasons)});
             continue;
         }
-        Plan plan = make_plan(job.spec, std::get<Admitted>(admitted), placer);
+        const Admitted& devices = std::get<Admitted>(admitted);
+        auto shape = choose({snapshot, job.spec, devices.mesh, devices.free});
+        if (auto* reasons = std::get_if<Reasons>(&shape)) {
+            decisions.push_back({job.id, std::move(*reasons)});
+            continue;
+        }
+        Plan plan = make_plan(job.spec, std::get<PlanShape>(shape), devices, placer);
         admission.take(job.id, plan.placement);
         decisions.push_back({job.id, std::move(plan)});
     }

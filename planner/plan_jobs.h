@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "planner/plan_shape.h"
 #include "planner/snapshot.h"
 #include "spec/plan.h"
 
@@ -16,14 +17,14 @@
 //    waited max_bypass they are kept for it.
 //  * A job's excluded devices, drained nodes and nodes that are missing (Availability) are as if
 //    they were not there.
-//  * Mesh: `parallel` as given; auto takes `resources.devices`, or else as many free devices of one
-//    kind as possible, and puts as many of them on the ring as the context allows, the rest on
-//    `data`. The ZeRO stage is the job's.
+//  * Devices: with `parallel: auto` a job takes `resources.devices`, or else as many free devices
+//  of
+//    one kind as possible.
+//  * Mesh, ZeRO stage and memory: see planner/plan_shape.h.
 //  * Placement: ranks in mesh order on free devices of one kind and build: where the snapshot's
 //    links say that communication takes least (planner/placement/link_placer.h), or else in order
 //    of registration, where `tensor`, the innermost axis, crosses nodes last.
 //  * Network: as given; `auto` is NCCL for ranks on GPUs whose nodes have it, gloo otherwise.
-//  * Chunk: as given, or the largest multiple of the tile up to 4096 tokens, at least one tile.
 namespace rm {
 
 struct PlanDecision {
@@ -32,7 +33,8 @@ struct PlanDecision {
 };
 
 // One decision per pending job; plans do not overlap.
-std::vector<PlanDecision> plan_jobs(const PlanningSnapshot& snapshot);
+std::vector<PlanDecision> plan_jobs(const PlanningSnapshot& snapshot,
+                                    const ShapeChooser& shape = shape_by_rule);
 
 // plan_jobs(), in this process or in a child.
 using Planner = std::function<std::vector<PlanDecision>(const PlanningSnapshot&)>;

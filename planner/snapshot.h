@@ -25,7 +25,11 @@ struct PlanningDevice {
     std::string nccl;   // the version on its node; empty: none
     Availability availability = Availability::free;
     std::string
-        held_by;  // "job abc123", "what may be left of attempt 7"; why it is unfit; or empty
+        held_by;        // "job abc123", "what may be left of attempt 7"; why it is unfit; or empty
+    Bytes memory;       // a CPU slot's is its share of the host's; 0: unknown
+    Bytes host_memory;  // a rank's share of the host's, beside a GPU; 0: unknown
+    int num_threads = 1;  // of a CPU slot
+    int profile = -1;     // its place in PlanningSnapshot::profiles; -1: none was measured
 };
 
 struct PlanningJob {
@@ -48,6 +52,11 @@ struct PlanningFiles {
     Reason waits;     // the answers that the job waits for; empty: none
 };
 
+// docs/formats/device_profile.md, by the type of compute; empty: not measured.
+struct MeasuredSpeeds {
+    std::string bf16, fp32;
+};
+
 struct PlanningSnapshot {
     std::uint64_t version = 0;  // State::planning_version
     WallTime now;               // steady
@@ -61,6 +70,9 @@ struct PlanningSnapshot {
     // Surveyed links of some or all nodes. Empty: none are known; ranks go in order of
     // registration.
     LinkGraph links = {};
+    std::vector<MeasuredSpeeds> profiles = {};
+    // Where no plan fits, the reasons name changes that do, which take seconds to find.
+    bool advise = false;
 };
 
 }  // namespace rm

@@ -12,6 +12,15 @@
 
 namespace rm {
 
+// What a dry run says of a plan; zeros: nothing is known.
+struct PlanPrediction {
+    Seconds step;  // of the stage with the longest context
+    Seconds all;   // the steps of all stages
+    Bytes device;  // of each rank, all in all
+    Bytes host;
+    bool operator==(const PlanPrediction&) const = default;
+};
+
 // mesh + placement + memory policy + limits. The planner makes it from a snapshot; the controller
 // validates it against the current state before use.
 struct Plan {
@@ -21,6 +30,7 @@ struct Plan {
     MemoryPolicy memory;
     NetworkKind network = NetworkKind::gloo;
     Seconds collective_timeout{60};
+    PlanPrediction predicted;
     bool operator==(const Plan&) const = default;
 };
 

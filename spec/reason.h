@@ -8,8 +8,9 @@
 // Why a job waits, as diagnosed: rules test the kind, people read the rest.
 namespace rm {
 
-// files: the job's files on nodes. behind: the planning pass does not reach the job.
-enum class ReasonKind { other, files, behind };
+// files: the job's files on nodes. behind: the planning pass does not reach the job. memory: no
+// plan on these devices fits.
+enum class ReasonKind { other, files, behind, memory };
 
 struct Reason {
     std::string text;

@@ -115,11 +115,12 @@ void describe(Visit& visit, Like<RankLaunch> auto& launch) {
     visit_named(visit, {"rank", "device"}, rank, device);
 }
 
-// A plan travels in its attempt, without its placement: `ranks` lists the node's ranks.
+// A plan travels in its attempt, without its placement, as `ranks` lists the node's ranks, and
+// without its prediction.
 template <typename Visit>
 void describe(Visit& visit, Like<LaunchAttempt> auto& launch) {
     auto& [epoch, job, spec, plan, ranks, checkpoint_dir, owner, yaml] = launch;
-    auto& [mesh, zero, placement, memory, network, timeout] = plan;
+    auto& [mesh, zero, placement, memory, network, timeout, predicted] = plan;
     visit(named("epoch"), epoch);
     visit(named("job_id"), job);
     visit(named("spec"), spec);

@@ -34,6 +34,12 @@ Result<std::string> submit_job(const Client& client, const pb::JobSpec& spec) {
     return reply.job_id();
 }
 
+Result<pb::PlanReply> plan_job(const Client& client, const pb::JobSpec& spec) {
+    pb::PlanRequest request;
+    *request.mutable_spec() = spec;
+    return client.call(&pb::JobService::Stub::Plan, request);
+}
+
 Result<pb::Job> get_job(const Client& client, const std::string& id) {
     pb::GetJobRequest request;
     request.set_job_id(id);

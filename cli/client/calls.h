@@ -23,6 +23,8 @@ struct Fleet {
 
 // The id of the new job; passes the controller's warnings to the client's `note`.
 Result<std::string> submit_job(const Client& client, const pb::JobSpec& spec);
+// The plan that the job would get if nothing else ran.
+Result<pb::PlanReply> plan_job(const Client& client, const pb::JobSpec& spec);
 Result<pb::Job> get_job(const Client& client, const std::string& id);
 Result<pb::Job> cancel_job(const Client& client, const std::string& id, CancelMode mode);
 Result<std::vector<pb::Job>> live_jobs(const Client& client);

@@ -223,6 +223,29 @@ void print_memory(const Output& out, const pb::Job& job) {
     out.stream << "  " << to_string(*policy) << '\n';
 }
 
+std::string beside(double planned, double measured) {
+    return percent_text(measured / planned - 1);
+}
+
+// The dry run of the attempt, beside its last step.
+void print_prediction(const Output& out, const pb::Job& job) {
+    const pb::Attempt* attempt = newest_attempt(job);
+    if (attempt == nullptr || !attempt->has_predicted()) return;
+    const pb::PlanPrediction& plan = attempt->predicted();
+    std::string step = format("a step in {}", Seconds{plan.step_seconds()});
+    std::string device = format("{} of each device", Bytes{plan.device_bytes()});
+    if (attempt->has_last_step()) {
+        const StepReport last = from_proto(attempt->last_step());
+        step += format(", the last took {} ({})", Seconds{last.seconds},
+                       beside(plan.step_seconds(), last.seconds));
+        const Bytes taken = last.memory.total;
+        device += format(", {} taken ({} B)", taken, taken.value - plan.device_bytes());
+    }
+    heading(out, format("plan of attempt {}", attempt->epoch()));
+    out.stream << format("  {}; all steps in {}\n  {}; {} of the host\n", step,
+                         span_text(Seconds{plan.all_seconds()}), device, Bytes{plan.host_bytes()});
+}
+
 // As planned, or as its ranks report it once they are connected.
 void print_network(const Output& out, const pb::Job& job) {
     const pb::Attempt* attempt = newest_attempt(job);
@@ -295,6 +318,7 @@ void describe_job(const Output& out, const pb::Job& job, WallTime now) {
     print_stages(out, job);
     print_attempts(out, job, now);
     print_memory(out, job);
+    print_prediction(out, job);
     print_network(out, job);
     print_mesh(out, job);
 }

@@ -8,6 +8,7 @@
 #include "base/words.h"
 #include "cli/show/table.h"
 #include "cli/show/text.h"
+#include "planner/search/shortage.h"
 
 namespace rm {
 namespace {
@@ -83,29 +84,6 @@ Table table_of(const PlanAnswer& answer) {
         });
     }
     return table.done();
-}
-
-std::string above(const char* name, Bytes taken, std::optional<Bytes> limit) {
-    if (!limit || taken <= *limit) return "";
-    return format("{} of the {}, {} more than {}", taken, name, Bytes{taken.value - limit->value},
-                  *limit);
-}
-
-std::string why_text(const PassedOver& passed, const MemorySpec& limits) {
-    switch (passed.why) {
-        case PassedOver::Why::slower:
-            return format("a step takes {} or more", passed.at_least);
-        case PassedOver::Why::too_large:
-            break;
-        case PassedOver::Why::fails:
-            return passed.error;
-    }
-    std::vector<std::string> parts;
-    for (const std::string& part :
-         {above("device", passed.device, limits.device), above("host", passed.host, limits.host)}) {
-        if (!part.empty()) parts.push_back(part);
-    }
-    return "does not fit: takes at least " + join(parts, " and ");
 }
 
 void print_passed(const Output& out, const SearchResult& result) {

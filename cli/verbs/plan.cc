@@ -1,10 +1,13 @@
+#include "cli/client/calls.h"
 #include "cli/document.h"
 #include "cli/input/fleet_file.h"
 #include "cli/input/job_input.h"
 #include "cli/input/placement_arguments.h"
+#include "cli/show/cluster_plan.h"
 #include "cli/show/plan_text.h"
 #include "cli/show/text.h"
 #include "cli/verb.h"
+#include "cli/verbs/common.h"
 #include "planner/search/extremes.h"
 
 namespace rm {
@@ -16,7 +19,8 @@ struct PlanOptions : VerbOptions {
         add("--set", set, "Set a value of the job file; may be given several times",
             {.type = "KEY=VALUE", .one_value = true});
     std::string fleet =
-        add("--fleet", fleet, "The machines (docs/formats/fleet.md)", {.type = "FILE"});
+        add("--fleet", fleet, "These machines (docs/formats/fleet.md), in place of the cluster's",
+            {.type = "FILE"});
     std::string on = add("--on", on, "Or published ones: L40S*32, A100*8, H100*8, H200*8",
                          {.type = "KIND*N", .excludes = "--fleet"});
     std::vector<std::string> compare = add(
@@ -33,8 +37,7 @@ struct PlanOptions : VerbOptions {
 
 Result<PricedFleet> fleet_of(const PlanOptions& options) {
     if (!options.fleet.empty()) return read_fleet_file(options.fleet);
-    if (!options.on.empty()) return parse_fleet_argument(options.on);
-    return invalid_argument("plan needs the machines: --fleet FILE, or --on KIND*N");
+    return parse_fleet_argument(options.on);
 }
 
 // Published machines can be rented in any number.
@@ -125,6 +128,23 @@ Status apply_options(const PlanOptions& options, Planned& plan) {
     return {};
 }
 
+// The other options ask about machines that a file or a kind describes.
+Result<ExitCode> plan_on_cluster(const PlanOptions& options, const pb::JobSpec& spec,
+                                 VerbContext& context) {
+    if (options.longest || options.fewest || options.cheapest || !options.compare.empty()) {
+        return complain(context.console,
+                        invalid_argument("--compare, --longest-context, --fewest-devices and "
+                                         "--cheapest need the machines: --fleet FILE, or --on "
+                                         "KIND*N"),
+                        ExitCode::usage);
+    }
+    RM_TRY(const Client client, context.connect());
+    RM_TRY(const pb::PlanReply plan, plan_job(client, spec));
+    print_reply(context.console.out, options.output, plan,
+                [&] { print_cluster_plan(context.console.out, plan); });
+    return plan.placement().empty() ? ExitCode::rejected : ExitCode::ok;
+}
+
 Result<ExitCode> run_plan(const PlanOptions& options, VerbContext& context) {
     Console& console = context.console;
     const MonoTime start = context.clock.mono();
@@ -136,6 +156,8 @@ Result<ExitCode> run_plan(const PlanOptions& options, VerbContext& context) {
                                          "exclude each other; keep one"),
                         ExitCode::usage);
     }
+    if (options.fleet.empty() && options.on.empty())
+        return plan_on_cluster(options, *file, context);
     RM_TRY(JobSpec spec, from_proto(*file));
     auto fleet = fleet_of(options);
     if (!fleet) return complain(console, fleet.error(), ExitCode::usage);
@@ -162,7 +184,8 @@ Result<ExitCode> run_plan(const PlanOptions& options, VerbContext& context) {
 
 Verb plan_verb() {
     return verb_of("plan", "Say what a job will take, before it is submitted", run_plan,
-                   {{"ringmaster plan job.yaml --on 'L40S*32'", "on rented nodes"},
+                   {{"ringmaster plan job.yaml", "on the cluster, as if nothing else ran"},
+                    {"ringmaster plan job.yaml --on 'L40S*32'", "on rented nodes"},
                     {"ringmaster plan job.yaml --fleet fleet.yaml -o json", "on these machines"},
                     {"ringmaster plan job.yaml --on 'L40S*8' --longest-context", ""}});
 }

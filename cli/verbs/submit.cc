@@ -3,6 +3,7 @@
 
 #include "cli/client/calls.h"
 #include "cli/input/job_input.h"
+#include "cli/show/cluster_plan.h"
 #include "cli/verbs/common.h"
 #include "service/machine.h"
 #include "spec/machine/roots.h"
@@ -22,7 +23,8 @@ struct SubmitOptions : VerbOptions {
                            "Start from this checkpoint, or the newest of this directory, instead "
                            "of the file's checkpoint.from",
                            {.type = "DIR"});
-    bool follow = add("--follow", follow, kFollowHelp);
+    bool dry_run = add("--dry-run", dry_run, "Only print the plan that the job would get");
+    bool follow = add("--follow", follow, kFollowHelp, {.excludes = "--dry-run"});
     OutputFormat output = add_output(output, "name|json|yaml", OutputFormat::name);
 };
 
@@ -72,6 +74,11 @@ Result<ExitCode> run_submit(const SubmitOptions& options, VerbContext& context) 
     const Workers workers{where(fleet), devices_for(fleet, values.resources.kind)};
     const Status inputs = check_inputs(values, workers, std::filesystem::current_path().string());
     if (!inputs) return complain(context.console, inputs.error(), ExitCode::usage);
+    if (options.dry_run) {
+        RM_TRY(const pb::PlanReply plan, plan_job(client, *spec));
+        print_cluster_plan(context.console.out, plan);
+        return plan.placement().empty() ? ExitCode::rejected : ExitCode::ok;
+    }
     RM_TRY(const std::string id, submit_job(client, *spec));
     RM_RETURN_IF_ERROR(print_new_job(id, options.output, client, context));
     if (!signals) return ExitCode::ok;

@@ -86,6 +86,10 @@ void columns(Like<Attempt> auto& attempt, auto&& visit) {
     describe_columns(attempt.memory, visit_memory);
     visit("network", attempt.network);
     visit("collective_timeout", attempt.collective_timeout);
+    visit("predicted_step", attempt.predicted.step);
+    visit("predicted_all", attempt.predicted.all);
+    visit("predicted_device", attempt.predicted.device);
+    visit("predicted_host", attempt.predicted.host);
     visit("started", attempt.started);
     visit("ended", attempt.ended);
     visit("stop_reason", attempt.stop_reason);

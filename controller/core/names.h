@@ -50,7 +50,8 @@ inline constexpr auto kNames<FailureClass> = [] {
 }();
 
 template <>
-inline constexpr std::array<std::string_view, 3> kNames<ReasonKind>{"other", "files", "behind"};
+inline constexpr std::array<std::string_view, 4> kNames<ReasonKind>{"other", "files", "behind",
+                                                                    "memory"};
 
 template <typename E>
 concept HasNames = !kNames<E>.empty();

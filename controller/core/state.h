@@ -53,6 +53,7 @@ struct Attempt {
     MemoryPolicy memory;
     NetworkKind network = NetworkKind::gloo;
     Seconds collective_timeout{60};
+    PlanPrediction predicted;
     std::vector<RankRecord> ranks;  // by rank
     WallTime started;
     WallTime ended;  // zero while it lives

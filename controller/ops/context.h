@@ -6,10 +6,12 @@
 
 #include "base/clock.h"
 #include "controller/core/input.h"
+#include "controller/core/jobs/make_snapshot.h"
 #include "controller/loops/control_loop.h"
 #include "controller/loops/update_signal.h"
 #include "controller/store/space_guard.h"
 #include "controller/store/telemetry_store.h"
+#include "planner/plan_jobs.h"
 
 namespace rm {
 
@@ -22,6 +24,8 @@ struct OpsContext {
     const Clock& clock;
     std::function<std::uint64_t()> random;
     const SpaceGuard& space;
+    Planner planner = {};      // answers while a caller waits; throws where it fails or takes long
+    MeasuredLinks links = {};  // of the last surveys
 
     Now now() const { return {clock.wall(), control.steady_now()}; }
 };

@@ -50,6 +50,8 @@ pb::Attempt to_message(const Attempt& attempt) {
         *placement->mutable_coordinates() = to_message(at);
         message.set_energy_joules(message.energy_joules() + rank.joules);
     }
+    if (attempt.predicted != PlanPrediction{})
+        *message.mutable_predicted() = to_proto(attempt.predicted);
     *message.mutable_started() = to_proto(attempt.started);
     if (attempt.ended.micros != 0) *message.mutable_ended() = to_proto(attempt.ended);
     message.set_cause(attempt.cause);
@@ -81,14 +83,19 @@ void add_profiles(pb::Node& message, const State& state, const Node& node) {
     std::set<std::string> kinds;
     for (const DeviceInfo& device : node.inventory.devices)
         kinds.insert(device.kind);
-    for (const std::string& kind : kinds) {
-        const auto kept = state.profiles.find({kind, node.inventory.software.driver});
-        if (kept == state.profiles.end()) continue;
+    const auto add = [&](const std::string& kind, Precision precision) {
+        const auto kept =
+            state.profiles.find({kind, profile_driver(node.inventory, kind, precision)});
+        if (kept == state.profiles.end()) return;
         pb::MeasuredProfile& added = *message.add_profiles();
         added = to_proto(kept->second.measured);
         if (kept->second.node != node.id) added.clear_text();
         added.set_node_id(kept->second.node.value);
         *added.mutable_time() = to_proto(kept->second.time);
+    };
+    for (const std::string& kind : kinds) {
+        add(kind, Precision::bf16);
+        if (kind == "cpu") add(kind, Precision::fp32);
     }
 }
 

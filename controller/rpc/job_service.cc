@@ -29,6 +29,10 @@ public:
                         pb::SubmitReply* reply) override {
         return answer(called(submit_job, *context, *request), reply);
     }
+    grpc::Status Plan(grpc::ServerContext*, const pb::PlanRequest* request,
+                      pb::PlanReply* reply) override {
+        return answer(plan_job(ops_, *request), reply);
+    }
     grpc::Status List(grpc::ServerContext*, const pb::ListJobsRequest* request,
                       pb::ListJobsReply* reply) override {
         return answer(list_jobs(ops_, *request), reply);

@@ -22,6 +22,7 @@
 #include "base/check.h"
 #include "base/os/unique_fd.h"
 #include "planner/child/planning_messages.h"
+#include "planner/search/choose_shape.h"
 
 extern char** environ;
 
@@ -158,7 +159,7 @@ int run_planning_child(Bytes memory) {
             std::fprintf(stderr, "planning: %s\n", snapshot.error().message.c_str());
             return 1;
         }
-        std::cout << pack(plan_jobs(*snapshot)) << std::flush;
+        std::cout << pack(plan_jobs(*snapshot, choose_shape)) << std::flush;
         return std::cout ? 0 : 1;
     } catch (const std::bad_alloc&) {
         return kOutOfMemory;
@@ -198,10 +199,12 @@ Result<std::vector<PlanDecision>> plan_in_child(const std::vector<std::string>& 
     return decisions;
 }
 
-Planner make_planner(std::vector<std::string> command) {
-    if (command.empty()) return plan_jobs;
-    return [command = std::move(command)](const PlanningSnapshot& snapshot) {
-        auto decisions = plan_in_child(command, snapshot);
+Planner make_planner(std::vector<std::string> command, PlanningLimits limits) {
+    if (command.empty()) {
+        return [](const PlanningSnapshot& snapshot) { return plan_jobs(snapshot, choose_shape); };
+    }
+    return [command = std::move(command), limits](const PlanningSnapshot& snapshot) {
+        auto decisions = plan_in_child(command, snapshot, limits);
         if (!decisions) throw std::runtime_error(decisions.error().message);
         return *std::move(decisions);
     };

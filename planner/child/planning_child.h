@@ -32,6 +32,6 @@ Result<std::vector<PlanDecision>> plan_in_child(const std::vector<std::string>& 
 
 // Plans in children that `command` starts, or in this process if it is empty (tests). Throws if a
 // child fails.
-Planner make_planner(std::vector<std::string> command);
+Planner make_planner(std::vector<std::string> command, PlanningLimits limits = {});
 
 }  // namespace rm

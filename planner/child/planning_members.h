@@ -4,6 +4,7 @@
 
 #include "planner/snapshot.h"
 #include "spec/job_members.h"
+#include "spec/plan_members.h"
 #include "topology/members.h"
 
 // The members of what a planning child reads and writes, for every form: see spec/member.h.
@@ -44,27 +45,40 @@ void describe(Visit& visit, Like<PlanningFiles> auto& files) {
 
 template <typename Visit>
 void describe(Visit& visit, Like<PlanningDevice> auto& device) {
-    auto& [id, kind, build, nccl, availability, held_by] = device;
-    visit_named(visit, {"device", "kind", "build", "nccl", "availability", "held_by"}, id, kind,
-                build, nccl, availability, held_by);
+    auto& [id, kind, build, nccl, availability, held_by, memory, host_memory, num_threads,
+           profile] = device;
+    visit_named(visit,
+                {"device", "kind", "build", "nccl", "availability", "held_by", "memory_bytes",
+                 "host_memory_bytes", "num_threads"},
+                id, kind, build, nccl, availability, held_by, memory, host_memory, num_threads);
+    visit(Member{.name = "profile", .written = Written::index_or_none}, profile);
+}
+
+template <typename Visit>
+void describe(Visit& visit, Like<MeasuredSpeeds> auto& profile) {
+    auto& [bf16, fp32] = profile;
+    visit_named(visit, {"bf16", "fp32"}, bf16, fp32);
 }
 
 // `behind` is not sent: the pass does not look at those jobs.
 template <typename Visit>
 void describe(Visit& visit, Like<PlanningSnapshot> auto& snapshot) {
-    auto& [version, now, max_bypass, pending, behind, devices, files, links] = snapshot;
-    visit_named(
-        visit,
-        {"version", "now_micros", "max_bypass_seconds", "pending", "devices", "files", "links"},
-        version, now, max_bypass, pending, devices, files, links);
+    auto& [version, now, max_bypass, pending, behind, devices, files, links, profiles, advise] =
+        snapshot;
+    visit_named(visit,
+                {"version", "now_micros", "max_bypass_seconds", "pending", "devices", "files",
+                 "links", "profiles", "advise"},
+                version, now, max_bypass, pending, devices, files, links, profiles, advise);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<Plan> auto& plan) {
-    auto& [mesh, zero, placement, memory, network, timeout] = plan;
+    auto& [mesh, zero, placement, memory, network, timeout, predicted] = plan;
     visit(named("mesh", Presence::sent), mesh);
-    visit_named(visit, {"zero", "placement", "memory", "network", "collective_timeout_seconds"},
-                zero, placement, memory, network, timeout);
+    visit_named(
+        visit,
+        {"zero", "placement", "memory", "network", "collective_timeout_seconds", "predicted"}, zero,
+        placement, memory, network, timeout, predicted);
 }
 
 template <typename Visit>

@@ -21,6 +21,12 @@ Status check(const PlanningSnapshot& snapshot) {
                               job.files);
         }
     }
+    for (const PlanningDevice& device : snapshot.devices) {
+        if (device.profile >= static_cast<int>(snapshot.profiles.size())) {
+            return make_error(ErrorCode::data_loss, "device {} has a profile of number {}",
+                              device.id, device.profile);
+        }
+    }
     const Status links = validate(snapshot.links);
     if (links) return {};
     return make_error(ErrorCode::data_loss, "links of a planning request: {}",

@@ -18,6 +18,19 @@ constexpr int kTries = 4;
 constexpr std::size_t kMostRemedies = 3;
 constexpr int kMostTimes = 64;  // as many devices are looked at
 
+// The question of another job, or of another number of devices.
+SearchQuestion about(const SearchQuestion& question, const JobSpec& spec, int devices,
+                     std::vector<Mesh> meshes) {
+    return {spec,
+            question.model,
+            question.fleet,
+            devices,
+            std::move(meshes),
+            question.places,
+            question.is_host_device,
+            question.like};
+}
+
 // No mesh of so many devices, or of such a context, is no plan.
 Result<bool> fits(const SearchQuestion& question) {
     auto some = some_plan_fits(question);
@@ -28,13 +41,13 @@ Result<bool> fits(const SearchQuestion& question) {
 Result<bool> fits_with_context(const SearchQuestion& question, std::int64_t context,
                                const Mesh& mesh) {
     const JobSpec spec = with_context(question.spec, context);
-    return fits({spec, question.model, question.fleet, question.devices, {mesh}});
+    return fits(about(question, spec, question.devices, {mesh}));
 }
 
 Result<std::vector<LeanPlan>> lean_with_context(const SearchQuestion& question,
                                                 std::int64_t context) {
     const JobSpec spec = with_context(question.spec, context);
-    return lean_plans({spec, question.model, question.fleet, question.devices, question.meshes});
+    return lean_plans(about(question, spec, question.devices, question.meshes));
 }
 
 // How far a mesh goes, if memory grows with the context in proportion.
@@ -82,7 +95,7 @@ Result<std::vector<Reach>> reach_of(const SearchQuestion& question) {
 Result<bool> fits_on(const SearchQuestion& question, int devices) {
     JobSpec spec = question.spec;
     spec.resources.devices = 0;
-    return fits({spec, question.model, question.fleet, devices, question.meshes});
+    return fits(about(question, spec, devices, question.meshes));
 }
 
 // Collects remedies.
@@ -95,14 +108,17 @@ public:
         const JobSpec& spec = question_.spec;
         const MemorySpec& memory = spec.memory;
         const auto set = [](auto change) { return [change](JobSpec& job) { change(job); }; };
-        if (memory.offload == Switch::off || memory.windows == Switch::off)
+        const bool host = !question_.is_host_device;
+        if (host && (memory.offload == Switch::off || memory.windows == Switch::off))
             RM_RETURN_IF_ERROR(attempt("memory: {offload: auto, windows: auto}", set([](auto& job) {
                                            job.memory.offload = job.memory.windows =
                                                Switch::automatic;
                                        })));
         if (memory.alpha || memory.keep || memory.chunk > 0 || memory.tile > 0)
             RM_RETURN_IF_ERROR(attempt("memory: auto, but for its limits", set([](auto& job) {
-                                           job.memory = {.device = job.memory.device,
+                                           job.memory = {.offload = job.memory.offload,
+                                                         .windows = job.memory.windows,
+                                                         .device = job.memory.device,
                                                          .host = job.memory.host};
                                        })));
         if (spec.parallel)
@@ -111,7 +127,7 @@ public:
         if (spec.optimizer.moments != "bf16")
             RM_RETURN_IF_ERROR(attempt("optimizer.moments: bf16",
                                        set([](auto& job) { job.optimizer.moments = "bf16"; })));
-        if (spec.optimizer.place == OptimizerPlace::device)
+        if (host && spec.optimizer.place == OptimizerPlace::device)
             RM_RETURN_IF_ERROR(attempt("optimizer.place: host", set([](auto& job) {
                                            job.optimizer.place = OptimizerPlace::host;
                                        })));
@@ -127,7 +143,7 @@ private:
         return attempt(change, spec, question_.devices);
     }
     Status attempt(const std::string& change, const JobSpec& spec, int devices) {
-        return attempt(change, {spec, question_.model, question_.fleet, devices});
+        return attempt(change, about(question_, spec, devices, {}));
     }
     Status attempt(const std::string& change, const SearchQuestion& question) {
         if (found_.size() == kMostRemedies) return {};
@@ -142,7 +158,7 @@ private:
         spec.parallel.reset();
         spec.resources.devices = 0;
         const std::size_t before = found_.size();
-        const int all = question_.fleet.num_devices();
+        const int all = question_.most_devices();
         for (int devices = question_.devices; devices < all && found_.size() == before;) {
             devices = std::min(all, 2 * devices);
             RM_RETURN_IF_ERROR(attempt(format("{} devices", devices), spec, devices));
@@ -196,7 +212,7 @@ Result<std::int64_t> longest_context(const SearchQuestion& question) {
 }
 
 Result<int> fewest_devices(const SearchQuestion& question) {
-    const int all = question.fleet.num_devices();
+    const int all = question.most_devices();
     int enough = 1, few = 0;
     while (true) {
         RM_TRY(const bool good, fits_on(question, enough));

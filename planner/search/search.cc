@@ -23,6 +23,12 @@ std::optional<Bytes> least_limit(std::optional<Bytes> given, Bytes fleets) {
     return given ? std::min(*given, fleets) : fleets;
 }
 
+std::vector<Endpoint> placement_of(const SearchQuestion& question) {
+    if (question.places.empty()) return first_devices(question.fleet.links, question.devices);
+    const auto first = question.places.begin();
+    return {first, first + question.devices};
+}
+
 // A sharding that is being looked at.
 struct Entry {
     Sharding sharding;
@@ -47,7 +53,7 @@ public:
           stage_(longest_stage(question.spec)),
           limits_(limits_of(question)),
           routes_(question.fleet.links),
-          placement_(first_devices(question.fleet.links, question.devices)) {}
+          placement_(placement_of(question)) {}
 
     Result<SearchResult> run() {
         RM_TRY(const std::vector<Sharding> shardings, all_shardings());
@@ -122,6 +128,7 @@ private:
         return std::make_unique<DryJob>(
             question_.spec, question_.model, sharding,
             DryMachine{.profile = &question_.fleet.device,
+                       .like = question_.like,
                        .links = group_links(routes_, sharding.mesh, placement_)});
     }
 
@@ -245,9 +252,9 @@ private:
 
 Status check_question(const SearchQuestion& question) {
     const DeviceProfile& profile = question.fleet.device;
-    if (question.devices < 1 || question.devices > question.fleet.num_devices()) {
+    if (question.devices < 1 || question.devices > question.most_devices()) {
         return invalid_argument("a plan on {} of {} devices", question.devices,
-                                question.fleet.num_devices());
+                                question.most_devices());
     }
     if (profile.compute == compute_type(question.spec)) return {};
     return invalid_argument("precision: {}: the speeds of {} that are known are of {}",

@@ -7,6 +7,7 @@
 #include "ringmaster/v1/spec.pb.h"
 #include "ringmaster/v1/worker.pb.h"
 #include "service/convert/proto_members.h"
+#include "spec/plan_members.h"
 
 namespace rm {
 namespace {
@@ -59,6 +60,9 @@ Result<Mesh> from_proto(const pb::MeshSpec& mesh) {
     return Mesh::make(mesh.data(), mesh.ring(), mesh.ulysses(), mesh.tensor(), mesh.inner_ring());
 }
 
+pb::PlanPrediction to_proto(const PlanPrediction& predicted) {
+    return proto_of<pb::PlanPrediction>(predicted);
+}
 pb::MemoryPolicy to_proto(const MemoryPolicy& policy) {
     return proto_of<pb::MemoryPolicy>(policy);
 }

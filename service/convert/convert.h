@@ -27,6 +27,7 @@ class MeasuredProfile;
 class MemoryPolicy;
 class MeshSpec;
 class PlacedDevice;
+class PlanPrediction;
 class PlacementReport;
 class Root;
 class StepReport;
@@ -44,6 +45,8 @@ pb::PlacedDevice to_proto(const DeviceId& device);
 DeviceId from_proto(const pb::PlacedDevice& device);
 pb::MeshSpec to_proto(const Mesh& mesh);
 Result<Mesh> from_proto(const pb::MeshSpec& mesh);
+
+pb::PlanPrediction to_proto(const PlanPrediction& predicted);
 
 pb::MemoryPolicy to_proto(const MemoryPolicy& policy);
 Result<MemoryPolicy> from_proto(const pb::MemoryPolicy& policy);

@@ -72,6 +72,22 @@ TEST_F(KeptProfiles, AWorkerMeasuresADeviceInAChildOfItself) {
                                                          profile->peak_flops, to_json(*profile)}));
 }
 
+TEST_F(KeptProfiles, ACpuSlotIsMeasuredInAPrecisionWhereItIsAskedFor) {
+    const std::vector<DeviceInfo> devices{{.kind = "cpu", .num_threads = 1}};
+    ProfileTerms now = terms(ProfileMode::now, {worker_path(), "profile"});
+    now.compute = Precision::fp32;
+    const auto kept = measured_profiles(devices, now);
+    ASSERT_TRUE(kept->contains("cpu"))
+        << *read_text_file(temp_.path() + "/profiles/cpu-570.86.10-0123.json.log");
+    const auto profile = read_device_profile(kept->at("cpu").path);
+    ASSERT_TRUE(profile) << profile.error().message;
+    EXPECT_EQ(profile->compute, DType::f32);
+    EXPECT_GT(profile->peak_flops, 1e8);
+    EXPECT_EQ(measured_profiles(devices, terms(ProfileMode::automatic, marks()))->size(), 1u)
+        << "what is kept counts";
+    EXPECT_FALSE(is_marked());
+}
+
 TEST_F(KeptProfiles, AKindIsMeasuredOncePerDriverAndBuild) {
     const std::string path = keep("L40S");
     EXPECT_EQ(path, temp_.path() + "/profiles/L40S-570.86.10-0123.json");
@@ -156,11 +172,13 @@ TEST_F(KeptProfiles, AWorkerThatIsAskedToStopEndsItsChild) {
 }
 
 TEST(ProfileRequest, ComesBackAsItWasWritten) {
-    const ProfileRequest request{.library = DeviceLibrary::emu,
-                                 .index = 3,
+    const ProfileRequest request{.device = {DeviceLibrary::emu, 3},
                                  .uuid = "GPU-1",
                                  .numa_node = 1,
                                  .memory = {5},
+                                 .num_threads = 2,
+                                 .num_slots = 2,
+                                 .compute = Precision::fp32,
                                  .driver = "570",
                                  .path = "/a b/\"c\"",
                                  .budget = {2.5}};

@@ -65,31 +65,46 @@ private:
     sigset_t set_{};
 };
 
-using Profiles = std::map<std::string, KeptFile>;
+using Profiles = std::vector<KeptFile>;
 
 RankTerms terms_of(const WorkerOptions& options, const Offered& offered, const Profiles& profiles) {
     RankTerms terms{.orphan = options.orphan,
                     .command = {"/proc/self/exe", "rank"},
                     .ports = options.ports,
                     .memory = offered.memory_of_rank};
-    for (const auto& [kind, kept] : profiles)
-        terms.profiles[kind] = kept.path;
+    // How fast a CPU is depends on what else runs there: no rank judges it by its profile.
+    for (const KeptFile& kept : profiles) {
+        if (kept.profile.kind != "cpu") terms.profiles[kept.profile.kind] = kept.path;
+    }
     return terms;
 }
 
-// Takes up to a minute where GPUs of a new kind are offered.
+// Takes up to a minute where devices of a new kind are offered. Those that a worker offers are
+// alike; GPUs compute in bf16.
 Result<Profiles> profiles_of(const WorkerOptions& options, const StateDir& state,
                              const Inventory& inventory, const StopSignals& signals) {
-    return measured_profiles(inventory.devices,
-                             {.mode = options.profile,
-                              .dir = state.file("profiles"),
-                              .command = {"/proc/self/exe", "profile"},
-                              .driver = inventory.software.driver,
-                              .build = device_library_build(),
-                              .live_attempt = live_attempt_in(state.path()),
-                              .why_stopped = [&signals] {
-                                  return signals.is_pending() ? "the worker is asked to stop" : "";
-                              }});
+    const std::string& kind = inventory.devices.front().kind;
+    std::vector<Precision> precisions = {Precision::bf16};
+    if (kind == "cpu") precisions.push_back(Precision::fp32);
+    Profiles profiles;
+    for (const Precision precision : precisions) {
+        RM_TRY(auto kept, measured_profiles(
+                              inventory.devices,
+                              {.mode = options.profile,
+                               .dir = state.file("profiles"),
+                               .command = {"/proc/self/exe", "profile"},
+                               .driver = profile_driver(inventory, kind, precision),
+                               .compute = precision,
+                               .num_slots = static_cast<int>(inventory.devices.size()),
+                               .build = device_library_build(),
+                               .live_attempt = live_attempt_in(state.path()),
+                               .why_stopped = [&signals] {
+                                   return signals.is_pending() ? "the worker is asked to stop" : "";
+                               }}));
+        for (auto& [of, file] : kept)
+            profiles.push_back(std::move(file));
+    }
+    return profiles;
 }
 
 // The devices on which attempts may have processes.
@@ -162,7 +177,7 @@ public:
         complain_about(known_roots);
         WorkerFacts facts = daemon.facts(identity, std::move(inventory), known_roots);
         facts.probe_port = probes ? probes->port() : 0;
-        for (const auto& [kind, kept] : profiles)
+        for (const KeptFile& kept : profiles)
             facts.profiles.push_back(kept.profile);
         WorkerSession session(WorkerCore(std::move(facts)), actions,
                               dial_over(channel, {options.controller, options.security}),

@@ -141,7 +141,7 @@ void add_orphan(CLI::App& app, WorkerOptions& options, Texts& texts) {
 void add_resources(CLI::App& app, WorkerOptions& options, Texts& texts) {
     app.add_option("--profile", texts.profile,
                    "auto: measures each kind of GPU once, before this worker joins; off: never; "
-                   "now: again, emulated GPUs too")
+                   "now: again, emulated GPUs and CPU slots too")
         ->check(words_of(parse_word<ProfileMode>))
         ->capture_default_str();
     app.add_option("--slots-on-machine", options.slots_on_machine,

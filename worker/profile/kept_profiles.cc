@@ -20,11 +20,13 @@ using Devices = std::map<std::string, DeviceInfo>;  // one of each kind
 bool is_emulated(const DeviceInfo& device) {
     return device.kind == to_string(DeviceLibrary::emu);
 }
+bool is_gpu(const DeviceInfo& device) {
+    return device.kind != "cpu" && !is_emulated(device);
+}
 
 Devices one_of_each_kind(const std::vector<DeviceInfo>& devices) {
     Devices found;
     for (const DeviceInfo& device : devices) {
-        if (device.kind == "cpu") continue;
         const auto [known, is_new] = found.emplace(device.kind, device);
         if (!is_new && !known->second.unfit.empty()) known->second = device;
     }
@@ -58,7 +60,7 @@ bool is_wanted(const DeviceInfo& device, const ProfileTerms& terms) {
         case ProfileMode::now:
             return true;
         case ProfileMode::automatic:
-            return !is_emulated(device) && !read_kept(device.kind, terms);
+            return is_gpu(device) && !read_kept(device.kind, terms);
     }
     return false;
 }
@@ -73,13 +75,21 @@ Status check_free(const DeviceInfo& device, const ProfileTerms& terms) {
     return make_error(ErrorCode::failed_precondition, "device {}: {}", device.index, device.unfit);
 }
 
+RankDevice rank_device_of(const DeviceInfo& device) {
+    if (is_emulated(device)) return {DeviceLibrary::emu, device.index};
+    if (is_gpu(device)) return {DeviceLibrary::cuda, 0};  // the only one to be seen
+    return {};
+}
+
 ProfileRequest request_of(const DeviceInfo& device, const ProfileTerms& terms,
                           const std::string& path, Seconds budget) {
-    return {.library = is_emulated(device) ? DeviceLibrary::emu : DeviceLibrary::cuda,
-            .index = is_emulated(device) ? device.index : 0,  // a GPU is the only one to be seen
+    return {.device = rank_device_of(device),
             .uuid = device.gpu.uuid,
             .numa_node = device.gpu.numa_node,
             .memory = is_emulated(device) ? device.memory : Bytes{},
+            .num_threads = device.num_threads,
+            .num_slots = device.kind == "cpu" ? terms.num_slots : 1,
+            .compute = terms.compute,
             .driver = terms.driver,
             .path = path,
             .budget = budget};

@@ -11,11 +11,11 @@
 
 namespace rm {
 
-// Whether a worker measures the GPUs that it offers.
+// Whether a worker measures the devices that it offers.
 enum class ProfileMode {
     automatic,  // a kind of GPU without a kept profile
     off,        // never
-    now         // every kind, kept or not, emulated devices too
+    now         // every kind, kept or not, emulated devices and CPU slots too
 };
 constexpr auto vocabulary_of(ProfileMode) {
     return vocabulary<ProfileMode>(
@@ -27,7 +27,9 @@ struct ProfileTerms {
     ProfileMode mode = ProfileMode::automatic;
     std::string dir;                   // of the kept files, absolute; made where missing
     std::vector<std::string> command;  // of the child, + a ProfileRequest
-    std::string driver;
+    std::string driver;                // profile_driver()
+    Precision compute = Precision::bf16;
+    int num_slots = 1;         // CPU slots that are measured at once
     std::string build;         // of the kernels
     std::string live_attempt;  // a directory of an attempt that runs here; empty: none
     Seconds budget{20};        // see MeasureOptions
@@ -44,7 +46,7 @@ struct KeptFile {
     std::string path;
 };
 
-// The measured profiles, by kind of device; no CPU slots. Measures what the mode asks
+// The measured profiles, by kind of device. Measures what the mode asks
 // for, one device of each kind after the other; a failure is logged, and the kind is then left out
 // or keeps its old profile. FAILED_PRECONDITION: mode `now` while an attempt runs here.
 Result<std::map<std::string, KeptFile>> measured_profiles(const std::vector<DeviceInfo>& devices,

@@ -5,17 +5,21 @@
 
 #include "base/result.h"
 #include "base/units.h"
-#include "kernels/device_library.h"
+#include "engine/train/rank_device.h"
+#include "spec/job_spec.h"
 
-// CUDA never starts in the daemon: a child process measures a GPU and leaves the profile in a file.
+// CUDA never starts in the daemon: a child process measures a device and leaves the profile in a
+// file.
 namespace rm {
 
 struct ProfileRequest {
-    DeviceLibrary library = DeviceLibrary::cuda;
-    int index = 0;       // of an emulated device
-    std::string uuid;    // of the GPU, which the child sees alone; empty: of no GPU
-    int numa_node = -1;  // of the GPU, where the child stays; -1: unknown
-    Bytes memory;        // of an emulated device; 0: the emulator's default
+    RankDevice device;
+    std::string uuid;     // of the GPU, which the child sees alone; empty: of no GPU
+    int numa_node = -1;   // of the GPU, where the child stays; -1: unknown
+    Bytes memory;         // of an emulated device; 0: the emulator's default
+    int num_threads = 1;  // of a CPU slot
+    int num_slots = 1;    // CPU slots that compute at once, as they do in a job
+    Precision compute = Precision::bf16;
     std::string driver;  // for the provenance
     std::string path;    // of the profile
     Seconds budget{20};  // see MeasureOptions

@@ -37,6 +37,7 @@ Attempt planned_attempt(Epoch epoch, const JobId& job, const Plan& plan, WallTim
                     .memory = plan.memory,
                     .network = plan.network,
                     .collective_timeout = plan.collective_timeout,
+                    .predicted = plan.predicted,
                     .started = now};
     for (const DeviceId& device : plan.placement)
         attempt.ranks.push_back({.device = device});

@@ -55,6 +55,54 @@ PlanningJob describe(const State& state, const Job& job, WallTime now) {
     return out;
 }
 
+// What a rank beside each of the node's GPUs may use of its host: workers keep a sixteenth of a
+// machine for others.
+Bytes host_memory_of(const Node& node) {
+    const auto devices = std::ssize(node.inventory.devices);
+    return {node.inventory.memory.value / 16 * 15 / std::max<std::int64_t>(1, devices)};
+}
+
+PlanningDevice describe(const Node& node, const DeviceInfo& info) {
+    PlanningDevice device{.id = {node.id, info.index},
+                          .kind = info.kind,
+                          .build = node.build,
+                          .nccl = node.inventory.software.nccl};
+    device.memory = info.memory;
+    device.num_threads = info.num_threads;
+    if (info.kind != "cpu") device.host_memory = host_memory_of(node);
+    return device;
+}
+
+// Profiles are long: devices of one kind and driver share them.
+class Profiles {
+public:
+    explicit Profiles(const State& state) : state_(state) {}
+
+    int of(const Node& node, const std::string& kind) {
+        const std::string driver = profile_driver(node.inventory, kind, Precision::bf16);
+        const auto [known, fresh] = known_.try_emplace({kind, driver}, -1);
+        if (!fresh) return known->second;
+        MeasuredSpeeds speeds{.bf16 = text_of({kind, driver}), .fp32 = {}};
+        if (kind == "cpu")
+            speeds.fp32 = text_of({kind, profile_driver(node.inventory, kind, Precision::fp32)});
+        if (speeds.bf16.empty() && speeds.fp32.empty()) return -1;
+        known->second = static_cast<int>(found.size());
+        found.push_back(std::move(speeds));
+        return known->second;
+    }
+
+    std::vector<MeasuredSpeeds> found;
+
+private:
+    std::string text_of(const ProfileKey& key) const {
+        const auto kept = state_.profiles.find(key);
+        return kept == state_.profiles.end() ? "" : kept->second.measured.text;
+    }
+
+    const State& state_;
+    std::map<ProfileKey, int> known_;
+};
+
 // Jobs with the same files share what is found about them.
 class Files {
 public:
@@ -88,6 +136,14 @@ private:
     std::map<std::string, int> known_;
 };
 
+void set_devices(const State& state, PlanningSnapshot& snapshot) {
+    snapshot.devices = planning_devices(state);
+    Profiles profiles(state);
+    for (PlanningDevice& device : snapshot.devices)
+        device.profile = profiles.of(*find_node(state, device.id.node), device.kind);
+    snapshot.profiles = std::move(profiles.found);
+}
+
 bool is_told(const Job& job) {
     return job.blocking_reasons.size() == 1 &&
            job.blocking_reasons.front().kind == ReasonKind::behind;
@@ -115,10 +171,7 @@ std::vector<PlanningDevice> planning_devices(const State& state) {
     for (const Node* node : nodes_by_registration(state)) {
         if (node->state == NodeState::gone) continue;
         for (const DeviceInfo& info : node->inventory.devices) {
-            PlanningDevice device{.id = {node->id, info.index},
-                                  .kind = info.kind,
-                                  .build = node->build,
-                                  .nccl = node->inventory.software.nccl};
+            PlanningDevice device = describe(*node, info);
             const auto holder = holders.find(device.id);
             device.availability = availability_of(*node, info, holder != holders.end());
             if (device.availability == Availability::busy)
@@ -144,7 +197,21 @@ PlanningSnapshot planning_snapshot(const State& state, WallTime now) {
         }
     }
     snapshot.files = std::move(files.found);
-    snapshot.devices = planning_devices(state);
+    set_devices(state, snapshot);
+    return snapshot;
+}
+
+PlanningSnapshot idle_snapshot(const State& state, const JobSpec& spec, WallTime now) {
+    PlanningSnapshot snapshot{
+        .version = state.planning_version, .now = now, .max_bypass = state.max_bypass};
+    snapshot.pending.push_back(
+        {.id = {"planned"}, .spec = spec, .waiting_since = now, .excluded = {}, .waits = {}});
+    set_devices(state, snapshot);
+    for (PlanningDevice& device : snapshot.devices) {
+        const bool may_be_free = device.availability == Availability::busy ||
+                                 device.availability == Availability::unreachable;
+        if (may_be_free) device.availability = Availability::free;
+    }
     return snapshot;
 }
 

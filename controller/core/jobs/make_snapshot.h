@@ -21,6 +21,10 @@ std::vector<PlanningDevice> planning_devices(const State& state);
 // All but the links.
 PlanningSnapshot planning_snapshot(const State& state, WallTime now);
 
+// What the job could have: it alone, as if nothing else ran and every node were there that may come
+// back. Where its files are is not looked at. Without links.
+PlanningSnapshot idle_snapshot(const State& state, const JobSpec& spec, WallTime now);
+
 // Returns the links measured between these nodes, which are in order of registration; empty: none
 // is measured.
 using MeasuredLinks = std::function<LinkGraph(const std::vector<NodeId>&)>;

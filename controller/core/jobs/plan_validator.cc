@@ -14,12 +14,19 @@ Status check_same(std::string_view what, const T& planned, const T& asked) {
     return invalid_argument("{} {}, the job asks for {}", what, planned, asked);
 }
 
+// A job that leaves its mesh to the plan names the least stage.
+Status check_zero_of(const JobSpec& spec, int planned) {
+    if (spec.parallel || planned < spec.zero || planned > 3)
+        return check_same("the ZeRO stage is", planned, spec.zero);
+    return {};
+}
+
 Status check_mesh_of(const JobSpec& spec, const Plan& plan) {
     if (spec.parallel) {
         RM_RETURN_IF_ERROR(
             check_same("the mesh is", to_string(plan.mesh), to_string(*spec.parallel)));
     }
-    RM_RETURN_IF_ERROR(check_same("the ZeRO stage is", plan.zero, spec.zero));
+    RM_RETURN_IF_ERROR(check_zero_of(spec, plan.zero));
     JobSpec meshed = spec;
     meshed.parallel = plan.mesh;
     return validate(meshed);

@@ -202,11 +202,16 @@ void add_excluded(const Job& job, Findings& findings) {
         "check them; other jobs still use them"));
 }
 
+std::string subject_of(ReasonKind kind) {
+    if (kind == ReasonKind::files) return "files";
+    return kind == ReasonKind::memory ? "memory" : "devices";
+}
+
 Findings explain_pending(const State& state, const Job& job, const Now& now) {
     Findings findings;
     add_retry(state, job, now.steady, findings);
     for (const auto& [text, remedy, kind] : job.blocking_reasons)
-        findings.push_back(blocking(kind == ReasonKind::files ? "files" : "devices", text, remedy));
+        findings.push_back(blocking(subject_of(kind), text, remedy));
     add_idle_nodes(state, job, now.wall, findings);
     add_excluded(job, findings);
     add_queue(state, job, findings);

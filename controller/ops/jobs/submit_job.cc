@@ -1,5 +1,6 @@
 #include "controller/core/roots/job_files.h"
 #include "controller/ops/checks.h"
+#include "controller/ops/jobs/plan_job.h"
 #include "controller/ops/ops.h"
 #include "planner/memory.h"
 #include "planner/mesh.h"
@@ -77,6 +78,7 @@ Result<pb::SubmitReply> submit_job(OpsContext& context, const pb::SubmitRequest&
     RM_RETURN_IF_ERROR(check_spec(spec));
     RM_RETURN_IF_ERROR(check_preset_fits(
         spec, context.control.read([&](const State& state) { return devices_for(state, spec); })));
+    RM_RETURN_IF_ERROR(check_some_plan_fits(context, spec));
     SubmitJob job{.request = {request.request_id()},
                   .spec = spec,
                   .yaml = request.spec().yaml(),

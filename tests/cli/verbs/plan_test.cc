@@ -96,7 +96,7 @@ TEST_F(Plan, WhatDoesNotFitIsRejectedWithAChangeThatDoes) {
 }
 
 TEST_F(Plan, MachinesAreNeededAndEnoughOfThem) {
-    EXPECT_EQ(run({"FILE", job}).value(), ExitCode::usage);
+    EXPECT_EQ(run({"FILE", job, "--cheapest", ""}).value(), ExitCode::usage);
     EXPECT_THAT(err.str(), HasSubstr("--fleet FILE, or --on KIND*N"));
     const auto code = run({"FILE", job, "--on", "L40S*4"});
     ASSERT_FALSE(code.ok());

@@ -1,0 +1,101 @@
+#include "controller/ops/jobs/plan_job.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "controller/ops/checks.h"
+#include "controller/ops/ops.h"
+#include "service/convert/convert.h"
+#include "service/log.h"
+#include "spec/machine/device_kind.h"
+
+namespace rm {
+namespace {
+
+enum class Advise { no, yes };
+
+Result<PlanDecision> plan_alone(OpsContext& context, PlanningSnapshot snapshot, Advise advise) {
+    snapshot.advise = advise == Advise::yes;
+    try {
+        add_links(snapshot, context.links);
+        return std::move(context.planner(snapshot).at(0));
+    } catch (const std::exception& failure) {
+        return make_error(ErrorCode::unavailable, "the planner failed: {}", failure.what());
+    }
+}
+
+PlanningSnapshot snapshot_for(OpsContext& context, const JobSpec& spec) {
+    const WallTime now = context.now().steady;
+    return context.control.read(
+        [&](const State& state) { return idle_snapshot(state, spec, now); });
+}
+
+// Whether a dry run can say how long anything takes.
+bool has_speeds(const PlanningSnapshot& snapshot) {
+    return std::any_of(snapshot.devices.begin(), snapshot.devices.end(),
+                       [](const PlanningDevice& device) {
+                           return device.profile >= 0 || is_gpu_product(device.kind);
+                       });
+}
+
+const Reason* shortage(const PlanDecision& decision) {
+    const auto* reasons = std::get_if<Reasons>(&decision.decision);
+    if (reasons == nullptr) return nullptr;
+    const auto found = std::find_if(reasons->begin(), reasons->end(), [](const Reason& reason) {
+        return reason.kind == ReasonKind::memory;
+    });
+    return found == reasons->end() ? nullptr : &*found;
+}
+
+std::string kind_of(const PlanningSnapshot& snapshot, const DeviceId& id) {
+    const auto found = std::find_if(snapshot.devices.begin(), snapshot.devices.end(),
+                                    [&](const PlanningDevice& device) { return device.id == id; });
+    return found == snapshot.devices.end() ? "" : found->kind;
+}
+
+pb::PlanReply reply_of(const Plan& plan, const std::string& kind) {
+    pb::PlanReply reply;
+    *reply.mutable_mesh() = to_proto(plan.mesh);
+    reply.set_zero(plan.zero);
+    for (const DeviceId& device : plan.placement)
+        *reply.add_placement() = to_proto(device);
+    *reply.mutable_memory() = to_proto(plan.memory);
+    reply.set_network(std::string(to_string(plan.network)));
+    reply.set_kind(kind);
+    if (plan.predicted != PlanPrediction{}) *reply.mutable_predicted() = to_proto(plan.predicted);
+    return reply;
+}
+
+}  // namespace
+
+Status check_some_plan_fits(OpsContext& context, const JobSpec& spec) {
+    const PlanningSnapshot snapshot = snapshot_for(context, spec);
+    if (!has_speeds(snapshot)) return {};
+    const auto decision = plan_alone(context, snapshot, Advise::no);
+    if (!decision) {
+        log_event(LogLevel::warning, "submission_not_planned",
+                  {{"job", spec.name}, {"reason", decision.error().message}});
+        return {};
+    }
+    const Reason* short_of = shortage(*decision);
+    if (short_of == nullptr) return {};
+    const auto advised = plan_alone(context, snapshot, Advise::yes);
+    if (advised && shortage(*advised) != nullptr) short_of = shortage(*advised);
+    return invalid_argument("{}", to_string(*short_of));
+}
+
+Result<pb::PlanReply> plan_job(OpsContext& context, const pb::PlanRequest& request) {
+    RM_RETURN_IF_ERROR(check_message(request));
+    RM_TRY(const JobSpec spec, from_proto(request.spec()));
+    RM_RETURN_IF_ERROR(validate(spec));
+    const PlanningSnapshot snapshot = snapshot_for(context, spec);
+    RM_TRY(const PlanDecision decision, plan_alone(context, snapshot, Advise::yes));
+    if (const Plan* plan = std::get_if<Plan>(&decision.decision))
+        return reply_of(*plan, kind_of(snapshot, plan->placement.front()));
+    pb::PlanReply reply;
+    for (const Reason& reason : std::get<Reasons>(decision.decision))
+        reply.add_reasons(to_string(reason));
+    return reply;
+}
+
+}  // namespace rm

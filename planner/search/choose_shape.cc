@@ -1,0 +1,138 @@
+#include "planner/search/choose_shape.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "engine/schedule/device_profile_json.h"
+#include "engine/train/rank_config.h"
+#include "engine/train/rank_device.h"
+#include "planner/placement/graph_devices.h"
+#include "planner/search/extremes.h"
+#include "planner/search/search.h"
+#include "planner/search/shortage.h"
+
+namespace rm {
+namespace {
+
+// Published figures where nobody has measured the kind.
+std::optional<DeviceProfile> profile_of(const ShapeQuestion& question) {
+    const PlanningDevice& device = *question.free.front();
+    const DType compute = compute_type(question.spec);
+    if (device.profile >= 0) {
+        const MeasuredSpeeds& speeds = question.snapshot.profiles[usize(device.profile)];
+        auto measured =
+            device_profile_from_json(compute == DType::bf16 ? speeds.bf16 : speeds.fp32);
+        if (measured && measured->compute == compute) return *std::move(measured);
+    }
+    for (DeviceProfile& published : published_profiles()) {
+        if (published.name == device.kind && published.compute == compute)
+            return std::move(published);
+    }
+    return std::nullopt;
+}
+
+// The devices' places in the graph; nothing unless all were measured.
+std::vector<Endpoint> places_in(const LinkGraph& links,
+                                const std::vector<const PlanningDevice*>& devices) {
+    const GraphDevices known(links);
+    std::vector<Endpoint> places;
+    for (const PlanningDevice* device : devices) {
+        const auto place = known.find(device->id);
+        if (!place) return {};
+        places.push_back(*place);
+    }
+    return places;
+}
+
+// Links that nobody has measured: messages take next to no time, on any mesh.
+LinkGraph free_links(int devices) {
+    constexpr Link kFree{.bandwidth = {1e9}, .flow = {}, .latency = {}};
+    return uniform_graph({NodeId{"any"}}, devices, kFree, kFree);
+}
+
+Bytes least_of(const std::optional<Bytes>& given, Bytes most) {
+    if (most.value == 0) return given.value_or(Bytes{});
+    return given ? std::min(*given, most) : most;
+}
+
+// The job with what its devices add to its limits.
+JobSpec limited(const JobSpec& spec, const PlanningDevice& device) {
+    JobSpec out = spec;
+    MemorySpec& memory = out.memory;
+    // Its length changes results.
+    if (spec.reproducible == Reproducible::on && memory.tile == 0) memory.tile = kUsualTile;
+    const Bytes most = least_of(memory.device, device.memory);
+    Bytes host = device.host_memory;
+    if (device.kind == "cpu" && memory.device) host = {device.memory.value - most.value};
+    if (device.kind == "cpu" && !memory.device) {
+        if (memory.offload == Switch::automatic && memory.windows != Switch::on)
+            memory.offload = Switch::off;
+        if (memory.windows == Switch::automatic) memory.windows = Switch::off;
+        host = device.memory;
+    }
+    const Bytes most_host = least_of(memory.host, host);
+    if (most.value > 0) memory.device = most;
+    if (most_host.value > 0) memory.host = most_host;
+    return out;
+}
+
+// The job's own limits: those of the devices are the planner's.
+PlanShape shape_of(const RankedPlan& plan, const JobSpec& spec) {
+    const MemoryPolicy asked = resolve_memory(spec.memory);
+    const Prediction& step = plan.prediction;
+    PlanShape shape{plan.sharding.mesh,
+                    plan.sharding.zero,
+                    plan.memory,
+                    {step.step, plan.time(spec), step.device_total(), step.host_total()}};
+    shape.memory.device = asked.device;
+    shape.memory.host = asked.host;
+    return shape;
+}
+
+// How much workspace an op of the CPU asks for depends on its shape, so that no profile has it.
+std::unique_ptr<Kernels> kernels_like(const ShapeQuestion& question) {
+    const PlanningDevice& device = *question.free.front();
+    if (device.kind != "cpu") return nullptr;
+    auto kernels = make_rank_kernels({.spec = question.spec, .num_threads = device.num_threads});
+    return kernels ? *std::move(kernels) : nullptr;
+}
+
+std::string advice_on(const SearchQuestion& question) {
+    const auto remedies = remedies_for(question, nullptr);
+    return remedies ? advice_text(*remedies) : std::string();
+}
+
+ShapeDecision search(const ShapeQuestion& question, const ModelConfig& model,
+                     DeviceProfile profile) {
+    const JobSpec spec = limited(question.spec, *question.free.front());
+    const std::vector<Endpoint> places = places_in(question.snapshot.links, question.free);
+    const int ranks = question.mesh.num_ranks();
+    profile.memory = {};  // the limits say how much of it there is
+    const auto devices = static_cast<int>(question.free.size());
+    const FleetSpec fleet{
+        std::move(profile), places.empty() ? free_links(devices) : question.snapshot.links, {}};
+    const bool any_mesh = !question.spec.parallel && !places.empty();
+    const std::vector<Mesh> meshes = any_mesh ? std::vector<Mesh>{} : std::vector{question.mesh};
+    const bool is_cpu = question.free.front()->kind == "cpu" && !question.spec.memory.device;
+    const std::unique_ptr<Kernels> like = kernels_like(question);
+    const SearchQuestion asked{spec, model, fleet, ranks, meshes, places, is_cpu, like.get()};
+    const auto result = search_plans(asked, {.ranked = 1});
+    if (!result) return Reasons{reason_from(result.error().message, ReasonKind::memory)};
+    if (!result->ranked.empty()) return shape_of(result->ranked.front(), question.spec);
+    return Reasons{{shortage_text(*result),
+                    question.snapshot.advise ? advice_on(asked) : std::string(),
+                    ReasonKind::memory}};
+}
+
+}  // namespace
+
+ShapeDecision choose_shape(const ShapeQuestion& question) {
+    auto profile = profile_of(question);
+    const auto model = planned_model(question.spec);
+    if (!profile || !model) return shape_by_rule(question);
+    return search(question, *model, *std::move(profile));
+}
+
+}  // namespace rm

@@ -1,0 +1,95 @@
+#include <gmock/gmock.h>
+
+#include "tests/e2e/support/e2e_test.h"
+
+// `parallel: auto` and `memory: auto` through real daemons: what the planner finds is what ranks
+// take, a quarter of the memory trains to the same loss, and what cannot fit is told at submit.
+namespace rm::e2e {
+namespace {
+
+using testing::HasSubstr;
+
+class PlanTest : public E2eTest {
+protected:
+    void SetUp() override {
+        up_ = up(state_, {"--workers", "1", "--devices-per-worker", "2", "--profile", "now"});
+        ASSERT_TRUE(up_);
+        job_ = write_job({.stages = "  - {context: 16384, batch: 16384, tokens: 32768, "
+                                    "learning_rate: 2e-3}\n",
+                          .parallel = "auto"});
+    }
+    void TearDown() override {
+        if (up_) stop(*up_);
+    }
+
+    Json plan() {
+        const Finished done = at(state_, {"plan", job_, "-o", "json"});
+        EXPECT_EQ(done.code, 0) << done.err;
+        return Json::parse(done.out, nullptr, false);
+    }
+    Finished submit_with(const std::vector<std::string>& settings) {
+        std::vector<std::string> arguments = {"submit", job_};
+        for (const std::string& setting : settings)
+            arguments.insert(arguments.end(), {"--set", setting});
+        return at(state_, arguments);
+    }
+    Json trained(const std::vector<std::string>& settings) {
+        const Finished submitted = submit_with(settings);
+        EXPECT_EQ(submitted.code, 0) << submitted.err;
+        const std::string id = submitted.out.substr(0, submitted.out.find('\n'));
+        if (!wait_for_state(state_, id, "succeeded", Seconds{120})) return {};
+        Json job;
+        wait_until(Seconds{30}, [&] {
+            job = show(state_, id);
+            return job.contains("lastStep") && job["lastStep"].value("step", 0) == 2;
+        });
+        return job;
+    }
+    static std::int64_t planned(const Json& plan) {
+        return plan.at("predicted").at("deviceBytes").get<std::int64_t>();
+    }
+    // Counts its device without the buffers of its network, which no dry run sees.
+    static std::int64_t taken(const Json& job) {
+        std::int64_t total = 0;
+        for (const auto& [kind, bytes] : job.at("lastStep").at("memoryBytes").items()) {
+            if (kind.starts_with("host") || kind == "communication") continue;
+            total += bytes.get<std::int64_t>();
+        }
+        return total;
+    }
+
+    const std::string state_ = path("state");
+    std::unique_ptr<Process> up_;
+    std::string job_;
+};
+
+TEST_F(PlanTest, AQuarterOfTheMemoryTrainsToTheSameLossAndWhatCannotFitIsRefused) {
+    const std::int64_t whole = planned(plan());
+    const Json resident = trained({});
+    const Json& first = resident.at("attempts").at(0);
+    EXPECT_EQ(planned(first), whole) << "the plan of an idle cluster is the plan of the attempt";
+    EXPECT_EQ(taken(resident), whole);
+    EXPECT_GT(first.at("predicted").at("stepSeconds").get<double>(), 0);
+    EXPECT_GT(first.value("zero", 0), 0) << "a stage that keeps less takes no longer";
+
+    const Json limited = trained({format("memory.device={}B", whole / 4)});
+    const Json& second = limited.at("attempts").at(0);
+    EXPECT_EQ(second.at("memory").at("working"), "windows");
+    EXPECT_LE(planned(second), whole / 4);
+    EXPECT_EQ(taken(limited), planned(second));
+    EXPECT_EQ(limited.at("lastStep").at("loss"), resident.at("lastStep").at("loss"))
+        << "windows change no bit";
+
+    const std::vector<std::string> pinned = {format("memory.device={}B", whole / 2),
+                                             "memory.alpha=1", "memory.offload=off",
+                                             "memory.windows=off"};
+    const Finished refused = submit_with(pinned);
+    EXPECT_EQ(refused.code, 4) << refused.out;
+    EXPECT_THAT(refused.err, HasSubstr("no plan fits; the nearest, "));
+    EXPECT_THAT(refused.err, HasSubstr("it fits with memory: {offload: auto, windows: auto} ("));
+    const Json mended = trained({pinned[0], pinned[1], "memory.offload=auto"});
+    EXPECT_EQ(mended.at("attempts").at(0).at("memory").at("kept"), "host");
+}
+
+}  // namespace
+}  // namespace rm::e2e
