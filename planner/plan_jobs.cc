@@ -44,7 +44,8 @@ ShapeDecision shape_by_rule(const ShapeQuestion& question) {
     return PlanShape{question.mesh, spec.zero, resolve_memory(spec.memory)};
 }
 
-std::vector<PlanDecision> plan_jobs(const PlanningSnapshot& snapshot, const ShapeChooser& choose) {
+std::vector<PlanDecision> plan_jobs_with(const PlanningSnapshot& snapshot,
+                                         const ShapeChooser& choose) {
     Admission admission(snapshot);
     LinkPlacer placer(snapshot.links);
     std::vector<PlanDecision> decisions;
@@ -65,6 +66,10 @@ std::vector<PlanDecision> plan_jobs(const PlanningSnapshot& snapshot, const Shap
         decisions.push_back({job.id, std::move(plan)});
     }
     return decisions;
+}
+
+std::vector<PlanDecision> plan_jobs(const PlanningSnapshot& snapshot) {
+    return plan_jobs_with(snapshot, shape_by_rule);
 }
 
 }  // namespace rm

@@ -33,8 +33,10 @@ struct PlanDecision {
 };
 
 // One decision per pending job; plans do not overlap.
-std::vector<PlanDecision> plan_jobs(const PlanningSnapshot& snapshot,
-                                    const ShapeChooser& shape = shape_by_rule);
+std::vector<PlanDecision> plan_jobs_with(const PlanningSnapshot& snapshot,
+                                         const ShapeChooser& choose);
+// The same with shape_by_rule().
+std::vector<PlanDecision> plan_jobs(const PlanningSnapshot& snapshot);
 
 // plan_jobs(), in this process or in a child.
 using Planner = std::function<std::vector<PlanDecision>(const PlanningSnapshot&)>;

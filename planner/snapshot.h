@@ -73,6 +73,7 @@ struct PlanningSnapshot {
     std::vector<MeasuredSpeeds> profiles = {};
     // Where no plan fits, the reasons name changes that do, which take seconds to find.
     bool advise = false;
+    bool by_rule = false;  // nothing is searched: shape_by_rule()
 };
 
 }  // namespace rm

@@ -12,7 +12,7 @@
 
 namespace rm {
 
-// What a dry run says of a plan; zeros: nothing is known.
+// The dry run of a plan; zeros: nothing is known.
 struct PlanPrediction {
     Seconds step;  // of the stage with the longest context
     Seconds all;   // the steps of all stages

@@ -58,7 +58,7 @@ struct Inventory {
     bool operator==(const Inventory&) const = default;
 };
 
-// What tells the measured profiles of one kind of device apart, beside the kind: a GPU's driver, as
+// Tells the measured profiles of one kind of device apart, beside the kind: a GPU's driver, as
 // it is measured in bf16 alone; of CPU slots the CPU's model, the threads of each and the precision
 // of compute.
 std::string profile_driver(const Inventory& inventory, std::string_view kind, Precision precision);

@@ -56,8 +56,9 @@ HttpResponse HttpRoutes::metrics() {
         metrics_.update(state, ops_.clock.wall(), ops_.space.refused());
     });
     link_metrics_.update(surveys_.view());
+    plan_metrics_.update(planned_runs(ops_));
     return {.content_type = "text/plain; version=0.0.4",
-            .body = metrics_.expose() + link_metrics_.expose()};
+            .body = metrics_.expose() + link_metrics_.expose() + plan_metrics_.expose()};
 }
 
 HttpResponse HttpRoutes::service_discovery(const HttpRequest& request) const {

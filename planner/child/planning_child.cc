@@ -23,6 +23,7 @@
 #include "base/os/unique_fd.h"
 #include "planner/child/planning_messages.h"
 #include "planner/search/choose_shape.h"
+#include "service/log.h"
 
 extern char** environ;
 
@@ -147,6 +148,11 @@ Status check_complete(const std::vector<PlanDecision>& decisions,
                       snapshot.pending.size());
 }
 
+bool is_too_much(const Error& error) {
+    return error.code == ErrorCode::deadline_exceeded ||
+           error.code == ErrorCode::resource_exhausted;
+}
+
 }  // namespace
 
 int run_planning_child(Bytes memory) {
@@ -159,7 +165,7 @@ int run_planning_child(Bytes memory) {
             std::fprintf(stderr, "planning: %s\n", snapshot.error().message.c_str());
             return 1;
         }
-        std::cout << pack(plan_jobs(*snapshot, choose_shape)) << std::flush;
+        std::cout << pack(plan_jobs_with(*snapshot, choose_shape)) << std::flush;
         return std::cout ? 0 : 1;
     } catch (const std::bad_alloc&) {
         return kOutOfMemory;
@@ -201,10 +207,18 @@ Result<std::vector<PlanDecision>> plan_in_child(const std::vector<std::string>& 
 
 Planner make_planner(std::vector<std::string> command, PlanningLimits limits) {
     if (command.empty()) {
-        return [](const PlanningSnapshot& snapshot) { return plan_jobs(snapshot, choose_shape); };
+        return
+            [](const PlanningSnapshot& snapshot) { return plan_jobs_with(snapshot, choose_shape); };
     }
     return [command = std::move(command), limits](const PlanningSnapshot& snapshot) {
         auto decisions = plan_in_child(command, snapshot, limits);
+        if (!decisions && is_too_much(decisions.error()) && !snapshot.advise) {
+            log_event(LogLevel::warning, "planned_without_search",
+                      {{"jobs", snapshot.pending.size()}, {"reason", decisions.error().message}});
+            PlanningSnapshot simple = snapshot;
+            simple.by_rule = true;
+            decisions = plan_in_child(command, simple, limits);
+        }
         if (!decisions) throw std::runtime_error(decisions.error().message);
         return *std::move(decisions);
     };

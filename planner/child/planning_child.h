@@ -30,8 +30,9 @@ Result<std::vector<PlanDecision>> plan_in_child(const std::vector<std::string>& 
                                                 const PlanningSnapshot& snapshot,
                                                 const PlanningLimits& limits = {});
 
-// Plans in children that `command` starts, or in this process if it is empty (tests). Throws if a
-// child fails.
+// Plans in children that `command` starts, or in this process if it is empty (tests). Where a
+// search takes longer or more memory than a child may, another child plans without one, so that no
+// job of a pass waits for the search of another. Throws if a child fails.
 Planner make_planner(std::vector<std::string> command, PlanningLimits limits = {});
 
 }  // namespace rm

@@ -63,12 +63,13 @@ void describe(Visit& visit, Like<MeasuredSpeeds> auto& profile) {
 // `behind` is not sent: the pass does not look at those jobs.
 template <typename Visit>
 void describe(Visit& visit, Like<PlanningSnapshot> auto& snapshot) {
-    auto& [version, now, max_bypass, pending, behind, devices, files, links, profiles, advise] =
-        snapshot;
+    auto& [version, now, max_bypass, pending, behind, devices, files, links, profiles, advise,
+           by_rule] = snapshot;
     visit_named(visit,
                 {"version", "now_micros", "max_bypass_seconds", "pending", "devices", "files",
-                 "links", "profiles", "advise"},
-                version, now, max_bypass, pending, devices, files, links, profiles, advise);
+                 "links", "profiles", "advise", "by_rule"},
+                version, now, max_bypass, pending, devices, files, links, profiles, advise,
+                by_rule);
 }
 
 template <typename Visit>

@@ -16,7 +16,7 @@
 namespace rm {
 namespace {
 
-// Published figures where nobody has measured the kind.
+// The measured profile of the kind, or else a published one.
 std::optional<DeviceProfile> profile_of(const ShapeQuestion& question) {
     const PlanningDevice& device = *question.free.front();
     const DType compute = compute_type(question.spec);
@@ -46,7 +46,7 @@ std::vector<Endpoint> places_in(const LinkGraph& links,
     return places;
 }
 
-// Links that nobody has measured: messages take next to no time, on any mesh.
+// Links without measurements: messages take next to no time, on any mesh.
 LinkGraph free_links(int devices) {
     constexpr Link kFree{.bandwidth = {1e9}, .flow = {}, .latency = {}};
     return uniform_graph({NodeId{"any"}}, devices, kFree, kFree);
@@ -113,8 +113,9 @@ ShapeDecision search(const ShapeQuestion& question, const ModelConfig& model,
     const auto devices = static_cast<int>(question.free.size());
     const FleetSpec fleet{
         std::move(profile), places.empty() ? free_links(devices) : question.snapshot.links, {}};
-    const bool any_mesh = !question.spec.parallel && !places.empty();
-    const std::vector<Mesh> meshes = any_mesh ? std::vector<Mesh>{} : std::vector{question.mesh};
+    // The job's own mesh keeps the job's stage of ZeRO, too.
+    const bool by_rule = !question.spec.parallel && places.empty();
+    const std::vector<Mesh> meshes = by_rule ? std::vector{question.mesh} : std::vector<Mesh>{};
     const bool is_cpu = question.free.front()->kind == "cpu" && !question.spec.memory.device;
     const std::unique_ptr<Kernels> like = kernels_like(question);
     const SearchQuestion asked{spec, model, fleet, ranks, meshes, places, is_cpu, like.get()};
@@ -129,6 +130,7 @@ ShapeDecision search(const ShapeQuestion& question, const ModelConfig& model,
 }  // namespace
 
 ShapeDecision choose_shape(const ShapeQuestion& question) {
+    if (question.snapshot.by_rule) return shape_by_rule(question);
     auto profile = profile_of(question);
     const auto model = planned_model(question.spec);
     if (!profile || !model) return shape_by_rule(question);

@@ -171,11 +171,13 @@ protected:
     // Ten ranks that move what they keep to the host.
     std::string ring_of_ten() {
         const std::string job = path("ten.yaml");
-        write_file(job, format("name: ten\nmodel: {{preset: micro}}\ndata: {{path: {}}}\n"
-                               "stages:\n  - {{context: 640, batch: 640, tokens: 1280}}\n"
-                               "parallel: {{ring: 10, zero: 3}}\nprecision: bf16\n"
-                               "memory: {{tile: 64, offload: on}}\nresources: {{kind: L40S}}\n",
-                               path("text")));
+        write_file(job,
+                   format("name: ten\nmodel: {{preset: micro}}\ndata: {{path: {}}}\n"
+                          "stages:\n  - {{context: 640, batch: 640, tokens: 1280}}\n"
+                          "parallel: {{ring: 10, zero: 3}}\nprecision: bf16\n"
+                          "memory: {{tile: 64, chunk: 4096, keep: input+attention, alpha: 1, "
+                          "offload: on, windows: off, keep_every: 1}}\nresources: {{kind: L40S}}\n",
+                          path("text")));
         return job;
     }
     // Bytes of the host that each rank says it holds.

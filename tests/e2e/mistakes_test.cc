@@ -57,7 +57,7 @@ TEST_F(Mistakes, OfOptionsNameTheOption) {
     const std::string job = write_job({});
     check({
         {"--folow", {"submit", job, "--folow"}, {"no option --folow", "did you mean --follow?"}},
-        {"--dry-run", {"submit", job, "--dry-run"}, {"no option --dry-run", "submit --help"}},
+        {"--verbose", {"submit", job, "--verbose"}, {"no option --verbose", "submit --help"}},
         {"--set without a value", {"submit", job, "--set"}, {"--set needs a value"}},
         {"--set of nothing", {"submit", job, "--set", "x"}, {"KEY=VALUE", "stages.0."}},
         {"--set of an unknown key",

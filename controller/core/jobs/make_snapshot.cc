@@ -55,7 +55,7 @@ PlanningJob describe(const State& state, const Job& job, WallTime now) {
     return out;
 }
 
-// What a rank beside each of the node's GPUs may use of its host: workers keep a sixteenth of a
+// The share of the host for a rank beside each of the node's GPUs: workers keep a sixteenth of a
 // machine for others.
 Bytes host_memory_of(const Node& node) {
     const auto devices = std::ssize(node.inventory.devices);

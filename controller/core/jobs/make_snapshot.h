@@ -21,7 +21,7 @@ std::vector<PlanningDevice> planning_devices(const State& state);
 // All but the links.
 PlanningSnapshot planning_snapshot(const State& state, WallTime now);
 
-// What the job could have: it alone, as if nothing else ran and every node were there that may come
+// The job alone on the cluster, as if nothing else ran and every node were there that may come
 // back. Where its files are is not looked at. Without links.
 PlanningSnapshot idle_snapshot(const State& state, const JobSpec& spec, WallTime now);
 

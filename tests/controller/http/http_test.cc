@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "controller/http/plan_metrics.h"
 #include "service/address.h"
 #include "tests/controller/running.h"
 
@@ -38,6 +39,32 @@ std::pair<std::string, std::string> fetch(const std::string& address, const std:
 
 bool has_line(const std::string& text, const std::string& line) {
     return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
+}
+
+StepReport step_of(int stage, double seconds, std::int64_t bytes) {
+    StepReport step{.stage = stage};
+    step.seconds = seconds;
+    step.memory.add("activations", {bytes});
+    return step;
+}
+
+TEST(PlanMetrics, SayHowFarTheMedianStepAndTheMemoryAreFromThePlan) {
+    PlannedRun run{
+        {"abc123"}, {7}, 1, {.step = {2}, .all = {20}, .device = {1000}, .host = {}}, {}};
+    run.last = {step_of(1, 9, 1000), step_of(1, 2.5, 1000), step_of(1, 2, 900), step_of(0, 1, 5)};
+    PlanMetrics metrics;
+    metrics.update({run});
+    const std::string text = metrics.expose();
+    EXPECT_TRUE(
+        has_line(text, "ringmaster_plan_error_ratio{quantity=\"step\",run=\"abc123\"} 0.25"))
+        << text;
+    EXPECT_TRUE(
+        has_line(text, "ringmaster_plan_error_ratio{quantity=\"device_memory\",run=\"abc123\"} 0"))
+        << text;
+    run.last = {step_of(0, 1, 5)};
+    metrics.update({run});
+    EXPECT_EQ(metrics.expose().find("abc123"), std::string::npos)
+        << "of the longest stage nothing is measured yet";
 }
 
 struct Served : Running {

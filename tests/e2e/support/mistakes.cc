@@ -61,7 +61,7 @@ const std::vector<std::vector<std::string>>& first_mistakes() {
         {"help", "help submit"},
         {"--version"},
         {"data prep"},
-        {"--folow", "--dry-run", "--set of nothing"},
+        {"--folow", "--verbose", "--set of nothing"},
         {"cancel A B"},
         {"show without id"},
         {"show ''"},

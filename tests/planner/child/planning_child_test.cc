@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "planner/child/planning_messages.h"
 #include "tests/controller/world.h"
+#include "tests/support/temp_dir.h"
 
 namespace rm::test {
 namespace {
@@ -181,6 +184,20 @@ TEST(PlanningChild, ThatCrashesIsAnErrorWithItsSignal) {
 TEST(PlanningChild, ThatIsTooSlowIsEnded) {
     EXPECT_THAT(failure_of(shell("sleep 60"), {.timeout = Seconds{0.2}}),
                 HasSubstr("longer than 200 ms"));
+}
+
+TEST(PlanningChild, ThatSearchesTooLongIsAskedAgainWithoutASearch) {
+    const TempDir directory;
+    const std::string mark = directory.file("asked");
+    const std::string script =
+        format("if [ -e {} ]; then exec {} {} \"$0\"; fi; touch {}; sleep 60", mark, RM_CONTROLLER,
+               kPlanVerb, mark);
+    const Planner planner = make_planner(shell(script), {.timeout = Seconds{3}});
+    EXPECT_EQ(planner(snapshot_of_two_jobs()).size(), 2u);
+    std::filesystem::remove(mark);
+    PlanningSnapshot asked = snapshot_of_two_jobs();
+    asked.advise = true;
+    EXPECT_ANY_THROW(planner(asked)) << "advice is that of a search or none";
 }
 
 TEST(PlanningChild, ThatAnswersNonsenseIsAnError) {

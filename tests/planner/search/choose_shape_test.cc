@@ -91,6 +91,9 @@ TEST_F(ChooseShape, KeepsTheMeshThatTheJobNames) {
     spec.zero = 3;
     EXPECT_EQ(shape().mesh, *spec.parallel);
     EXPECT_EQ(shape().zero, 3);
+    spec.zero = 0;
+    spec.model.preset = "tiny";
+    EXPECT_EQ(shape().zero, 0) << "and its stage of ZeRO";
 }
 
 TEST_F(ChooseShape, WithoutMeasuredLinksKeepsTheLongestRingAndFindsAStageThatFits) {
