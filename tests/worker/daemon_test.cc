@@ -342,7 +342,9 @@ TEST_F(WorkerProcess, AnswersPingsWhileNobodyTakesItsLogs) {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     controller_->set_telemetry(FakeController::Telemetry::acknowledge);
-    EXPECT_TRUE(eventually([&] { return controller_->log(0).size() > flood.size(); }));
+    EXPECT_TRUE(eventually([&] { return controller_->log(0).size() > flood.size(); },
+                           std::chrono::seconds(60)))
+        << "a busy machine takes long for 32 MiB";
 }
 
 TEST_F(WorkerProcess, RefusesAnOlderEpochAlsoAfterARestart) {
