@@ -16,7 +16,7 @@ protected:
         ASSERT_TRUE(up_);
         job_ = write_job({.stages = "  - {context: 16384, batch: 16384, tokens: 32768, "
                                     "learning_rate: 2e-3}\n",
-                          .parallel = "auto"});
+                          .parallel = "auto"});  // and a tile, on which arithmetic depends
     }
     void TearDown() override {
         if (up_) stop(*up_);
@@ -74,11 +74,11 @@ TEST_F(PlanTest, AQuarterOfTheMemoryTrainsToTheSameLossAndWhatCannotFitIsRefused
 
     const Json limited = trained({format("memory.device={}B", whole / 4)});
     const Json& second = limited.at("attempts").at(0);
-    EXPECT_EQ(second.at("memory").at("working"), "windows");
+    EXPECT_NE(second.at("memory"), first.at("memory"));
     EXPECT_LE(planned(second), whole / 4);
     EXPECT_EQ(taken(limited), planned(second));
     EXPECT_EQ(limited.at("lastStep").at("loss"), resident.at("lastStep").at("loss"))
-        << "windows change no bit";
+        << "no policy changes a bit";
 
     const std::vector<std::string> pinned = {format("memory.device={}B", whole / 2),
                                              "memory.alpha=1", "memory.offload=off",
