@@ -138,7 +138,7 @@ void describe(Visit& visit, Like<MemorySpec> auto& memory) {
     visit(Member{.name = "tile",
                  .help = "a multiple of 64 tokens, or `auto`",
                  .written = Written::tokens,
-                 .absent = "`auto`: 512; up to 8,192 where the speeds of the devices are known",
+                 .absent = "`auto`: 512; up to 32,768 where the speeds of the devices are known",
                  .automatic = true},
           tile);
     visit(Member{.name = "chunk",

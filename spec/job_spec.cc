@@ -306,6 +306,13 @@ std::int64_t JobSpec::num_steps() const {
     return steps;
 }
 
+int JobSpec::longest_stage_index() const {
+    const auto longest = std::max_element(
+        stages.begin(), stages.end(),
+        [](const StageSpec& a, const StageSpec& b) { return a.context < b.context; });
+    return static_cast<int>(longest - stages.begin());
+}
+
 std::optional<int> JobSpec::num_ranks() const {
     if (parallel) return parallel->num_ranks();
     if (resources.devices > 0) return resources.devices;

@@ -172,6 +172,9 @@ struct JobSpec {
     bool operator==(const JobSpec&) const = default;
 
     std::int64_t num_steps() const;  // over all stages
+    // The stage with the longest context, the first of equal ones, whose steps take the most memory
+    // and time. There is one.
+    int longest_stage_index() const;
     // Number of ranks that the job requires; nullopt: any number.
     std::optional<int> num_ranks() const;
 };

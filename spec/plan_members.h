@@ -1,5 +1,6 @@
 #pragma once
 
+#include "spec/job_members.h"
 #include "spec/member.h"
 #include "spec/plan.h"
 
@@ -11,6 +12,16 @@ void describe(Visit& visit, Like<PlanPrediction> auto& predicted) {
     auto& [step, all, device, host] = predicted;
     visit_named(visit, {"step_seconds", "all_seconds", "device_bytes", "host_bytes"}, step, all,
                 device, host);
+}
+
+template <typename Visit>
+void describe(Visit& visit, Like<Plan> auto& plan) {
+    auto& [mesh, zero, placement, memory, network, timeout, predicted] = plan;
+    visit(named("mesh", Presence::sent), mesh);
+    visit_named(
+        visit,
+        {"zero", "placement", "memory", "network", "collective_timeout_seconds", "predicted"}, zero,
+        placement, memory, network, timeout, predicted);
 }
 
 }  // namespace rm

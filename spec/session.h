@@ -32,6 +32,7 @@ struct DeviceInfo {
     Peak fp32;  // measured, with each precision of compute
     Peak bf16;
     int num_threads = 1;  // of a CPU slot
+    Bytes host_memory;    // beside a GPU, its rank's share of the host's; 0: unknown
     std::string unfit;    // why no job may use it; empty: they may
     bool lost = false;    // it answers no more, nor does what runs there
     GpuFacts gpu;

@@ -48,10 +48,11 @@ void describe(Visit& visit, Like<DevicesReport> auto& report) {
 
 template <typename Visit>
 void describe(Visit& visit, Like<DeviceInfo> auto& device) {
-    auto& [index, kind, memory, fp32, bf16, num_threads, unfit, lost, gpu] = device;
-    visit_named(
-        visit, {"index", "kind", "memory_bytes", "fp32", "bf16", "threads", "unfit", "lost", "gpu"},
-        index, kind, memory, fp32, bf16, num_threads, unfit, lost, gpu);
+    auto& [index, kind, memory, fp32, bf16, num_threads, host_memory, unfit, lost, gpu] = device;
+    visit_named(visit,
+                {"index", "kind", "memory_bytes", "fp32", "bf16", "threads", "host_memory_bytes",
+                 "unfit", "lost", "gpu"},
+                index, kind, memory, fp32, bf16, num_threads, host_memory, unfit, lost, gpu);
 }
 
 template <typename Visit>

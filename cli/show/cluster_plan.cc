@@ -11,27 +11,28 @@ void line(const Output& out, std::string_view name, const std::string& value) {
     print_hanging(out, format("{:<11}", name), 11, printable(value), usize(out.width));
 }
 
-std::string memory_text(const pb::PlanReply& plan) {
+std::string memory_text(const pb::Plan& plan) {
     const Result<MemoryPolicy> policy = from_proto(plan.memory());
     return policy ? to_string(*policy) : "of another version";
 }
 
 }  // namespace
 
-void print_cluster_plan(const Output& out, const pb::PlanReply& plan) {
-    for (const std::string& reason : plan.reasons())
+void print_cluster_plan(const Output& out, const pb::PlanReply& reply) {
+    for (const std::string& reason : reply.reasons())
         line(out, "no plan", reason);
-    if (plan.placement().empty()) return;
+    if (!reply.has_plan()) return;
+    const pb::Plan& plan = reply.plan();
     line(out, "mesh",
          format("{}, on {} {}", mesh_text(plan.mesh(), plan.zero()), plan.placement_size(),
-                plan.kind()));
+                reply.kind()));
     line(out, "memory", memory_text(plan));
     line(out, "network", plan.network());
-    if (!plan.has_predicted()) {
+    const pb::PlanPrediction& predicted = plan.predicted();
+    if (predicted.step_seconds() <= 0) {
         line(out, "step", "not known: the speeds of these devices were not measured");
         return;
     }
-    const pb::PlanPrediction& predicted = plan.predicted();
     line(out, "step", to_string(Seconds{predicted.step_seconds()}));
     line(out, "all steps", span_text(Seconds{predicted.all_seconds()}));
     line(out, "takes",

@@ -9,6 +9,6 @@ namespace pb = ringmaster::v1;
 
 // The plan that a controller makes for a job: mesh, devices, memory, and what a step takes; or why
 // there is none.
-void print_cluster_plan(const Output& out, const pb::PlanReply& plan);
+void print_cluster_plan(const Output& out, const pb::PlanReply& reply);
 
 }  // namespace rm

@@ -223,21 +223,23 @@ void print_memory(const Output& out, const pb::Job& job) {
     out.stream << "  " << to_string(*policy) << '\n';
 }
 
-std::string beside(double planned, double measured) {
-    return percent_text(measured / planned - 1);
+int longest_stage_of(const pb::JobSpec& spec) {
+    const Result<JobSpec> values = from_proto(spec);
+    return values && !values->stages.empty() ? values->longest_stage_index() : -1;
 }
 
-// The dry run of the attempt, beside its last step.
+// The dry run of the attempt, beside its last step of the stage that it was made of.
 void print_prediction(const Output& out, const pb::Job& job) {
     const pb::Attempt* attempt = newest_attempt(job);
     if (attempt == nullptr || !attempt->has_predicted()) return;
     const pb::PlanPrediction& plan = attempt->predicted();
     std::string step = format("a step in {}", Seconds{plan.step_seconds()});
     std::string device = format("{} of each device", Bytes{plan.device_bytes()});
-    if (attempt->has_last_step()) {
+    const bool compares = attempt->last_step().stage() == longest_stage_of(job.spec());
+    if (attempt->has_last_step() && compares) {
         const StepReport last = from_proto(attempt->last_step());
         step += format(", the last took {} ({})", Seconds{last.seconds},
-                       beside(plan.step_seconds(), last.seconds));
+                       percent_text(last.seconds / plan.step_seconds() - 1));
         const Bytes taken = last.memory.total;
         device += format(", {} taken ({} B)", taken, taken.value - plan.device_bytes());
     }

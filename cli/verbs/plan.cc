@@ -142,7 +142,7 @@ Result<ExitCode> plan_on_cluster(const PlanOptions& options, const pb::JobSpec& 
     RM_TRY(const pb::PlanReply plan, plan_job(client, spec));
     print_reply(context.console.out, options.output, plan,
                 [&] { print_cluster_plan(context.console.out, plan); });
-    return plan.placement().empty() ? ExitCode::rejected : ExitCode::ok;
+    return plan.has_plan() ? ExitCode::ok : ExitCode::rejected;
 }
 
 Result<ExitCode> run_plan(const PlanOptions& options, VerbContext& context) {

@@ -77,7 +77,7 @@ Result<ExitCode> run_submit(const SubmitOptions& options, VerbContext& context) 
     if (options.dry_run) {
         RM_TRY(const pb::PlanReply plan, plan_job(client, *spec));
         print_cluster_plan(context.console.out, plan);
-        return plan.placement().empty() ? ExitCode::rejected : ExitCode::ok;
+        return plan.has_plan() ? ExitCode::ok : ExitCode::rejected;
     }
     RM_TRY(const std::string id, submit_job(client, *spec));
     RM_RETURN_IF_ERROR(print_new_job(id, options.output, client, context));

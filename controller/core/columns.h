@@ -144,6 +144,7 @@ void columns(Like<DeviceInfo> auto& device, auto&& visit) {
     visit("bf16_flops", device.bf16.flops);
     visit("bf16_name", device.bf16.name);
     visit("num_threads", device.num_threads);
+    visit("host_memory", device.host_memory);
     visit("unfit", device.unfit);
     visit("lost", device.lost);
     visit("gpu_uuid", device.gpu.uuid);

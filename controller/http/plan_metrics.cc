@@ -1,10 +1,6 @@
 #include "controller/http/plan_metrics.h"
 
-#include <prometheus/gauge.h>
-#include <prometheus/registry.h>
-
 #include <algorithm>
-#include <iterator>
 
 #include "ringmaster/v1/job.pb.h"
 #include "service/convert/convert.h"
@@ -15,14 +11,6 @@ namespace {
 
 constexpr int kLastSteps = 9;  // whose median is compared: one slow step is no error of a plan
 
-// Reports count stages from 0.
-int longest_stage_of(const JobSpec& spec) {
-    const auto longest = std::max_element(
-        spec.stages.begin(), spec.stages.end(),
-        [](const StageSpec& a, const StageSpec& b) { return a.context < b.context; });
-    return static_cast<int>(std::distance(spec.stages.begin(), longest));
-}
-
 std::vector<PlannedRun> predicted_attempts(const State& state) {
     std::vector<PlannedRun> runs;
     for (const JobId& id : state.live_jobs) {
@@ -31,7 +19,7 @@ std::vector<PlannedRun> predicted_attempts(const State& state) {
         if (!(attempt->predicted.step.value > 0)) continue;
         runs.push_back({id,
                         attempt->epoch,
-                        longest_stage_of(find_job(state, id)->spec),
+                        find_job(state, id)->spec.longest_stage_index(),
                         attempt->predicted,
                         {}});
     }
@@ -61,12 +49,9 @@ std::vector<PlannedRun> planned_runs(OpsContext& ops) {
     return runs;
 }
 
-PlanMetrics::PlanMetrics() : registry_(std::make_shared<prometheus::Registry>()) {}
-PlanMetrics::~PlanMetrics() = default;
-
-void PlanMetrics::update(const std::vector<PlannedRun>& runs) {
-    auto registry = std::make_shared<prometheus::Registry>();
-    auto& errors = gauge_family(*registry, "ringmaster_plan_error_ratio",
+std::string plan_metrics(const std::vector<PlannedRun>& runs) {
+    prometheus::Registry registry;
+    auto& errors = gauge_family(registry, "ringmaster_plan_error_ratio",
                                 "What a run's last steps took over what its plan said, less 1: "
                                 "step, the median time of nine; device_memory, of rank 0.");
     for (PlannedRun run : runs) {
@@ -80,11 +65,7 @@ void PlanMetrics::update(const std::vector<PlannedRun>& runs) {
         set("device_memory", static_cast<double>(run.last.front().memory.total.value),
             static_cast<double>(run.predicted.device.value));
     }
-    std::atomic_store(&registry_, std::move(registry));
-}
-
-std::string PlanMetrics::expose() const {
-    return rm::expose(*std::atomic_load(&registry_));
+    return expose(registry);
 }
 
 }  // namespace rm

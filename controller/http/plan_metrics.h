@@ -1,16 +1,11 @@
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "controller/ops/context.h"
 #include "spec/plan.h"
 #include "spec/report.h"
-
-namespace prometheus {
-class Registry;
-}  // namespace prometheus
 
 namespace rm {
 
@@ -25,18 +20,7 @@ struct PlannedRun {
 // The live attempts that were predicted.
 std::vector<PlannedRun> planned_runs(OpsContext& ops);
 
-// The figures of runs beside those of their plans. Thread safe.
-class PlanMetrics {
-public:
-    PlanMetrics();
-    ~PlanMetrics();
-
-    // Runs that are not among them have no series any more.
-    void update(const std::vector<PlannedRun>& runs);
-    std::string expose() const;
-
-private:
-    std::shared_ptr<prometheus::Registry> registry_;
-};
+// Metrics: the figures of runs over those of their plans.
+std::string plan_metrics(const std::vector<PlannedRun>& runs);
 
 }  // namespace rm

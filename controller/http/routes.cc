@@ -2,6 +2,7 @@
 
 #include "controller/access.h"
 #include "controller/core/event.h"
+#include "controller/http/plan_metrics.h"
 #include "service/address.h"
 
 namespace rm {
@@ -56,9 +57,8 @@ HttpResponse HttpRoutes::metrics() {
         metrics_.update(state, ops_.clock.wall(), ops_.space.refused());
     });
     link_metrics_.update(surveys_.view());
-    plan_metrics_.update(planned_runs(ops_));
     return {.content_type = "text/plain; version=0.0.4",
-            .body = metrics_.expose() + link_metrics_.expose() + plan_metrics_.expose()};
+            .body = metrics_.expose() + link_metrics_.expose() + plan_metrics(planned_runs(ops_))};
 }
 
 HttpResponse HttpRoutes::service_discovery(const HttpRequest& request) const {

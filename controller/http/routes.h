@@ -4,7 +4,6 @@
 
 #include "controller/http/fleet_metrics.h"
 #include "controller/http/json_api.h"
-#include "controller/http/plan_metrics.h"
 #include "controller/ops/context.h"
 #include "service/http/http_server.h"
 #include "service/security/gatekeeper.h"
@@ -40,7 +39,6 @@ private:
     FleetMetrics& metrics_;
     const SurveyLoop& surveys_;
     LinkMetrics link_metrics_;
-    PlanMetrics plan_metrics_;
     const Gatekeeper& gatekeeper_;
     const MetricsAccess access_;
     JsonApi api_{ops_, gatekeeper_};

@@ -21,7 +21,7 @@ namespace pb = ringmaster::v1;
 // The caller owns the job, or `default` does if the caller is this machine.
 Result<pb::SubmitReply> submit_job(OpsContext& context, const pb::SubmitRequest& request,
                                    const Principal& caller);
-// UNAVAILABLE: the planner failed or took too long.
+// INTERNAL: the planner failed.
 Result<pb::PlanReply> plan_job(OpsContext& context, const pb::PlanRequest& request);
 Result<pb::ListJobsReply> list_jobs(OpsContext& context, const pb::ListJobsRequest& request);
 Result<pb::Job> get_job(OpsContext& context, const pb::GetJobRequest& request);

@@ -1,6 +1,5 @@
 #include "engine/dry_run/dry_job.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "engine/train/rank_config.h"
@@ -36,9 +35,7 @@ DryRunOptions DryJob::options(const StageSpec& stage) const {
 }
 
 const StageSpec& longest_stage(const JobSpec& spec) {
-    return *std::max_element(
-        spec.stages.begin(), spec.stages.end(),
-        [](const StageSpec& a, const StageSpec& b) { return a.context < b.context; });
+    return spec.stages[usize(spec.longest_stage_index())];
 }
 
 }  // namespace rm

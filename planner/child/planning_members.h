@@ -73,16 +73,6 @@ void describe(Visit& visit, Like<PlanningSnapshot> auto& snapshot) {
 }
 
 template <typename Visit>
-void describe(Visit& visit, Like<Plan> auto& plan) {
-    auto& [mesh, zero, placement, memory, network, timeout, predicted] = plan;
-    visit(named("mesh", Presence::sent), mesh);
-    visit_named(
-        visit,
-        {"zero", "placement", "memory", "network", "collective_timeout_seconds", "predicted"}, zero,
-        placement, memory, network, timeout, predicted);
-}
-
-template <typename Visit>
 void describe(Visit& visit, Like<SentDecision> auto& decision) {
     auto& [job, plan, reasons] = decision;
     visit_named(visit, {"job_id", "plan", "reasons"}, job, plan, reasons);

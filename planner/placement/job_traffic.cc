@@ -1,7 +1,5 @@
 #include "planner/placement/job_traffic.h"
 
-#include <algorithm>
-
 #include "topology/step_traffic.h"
 
 namespace rm {
@@ -16,15 +14,13 @@ JobTraffic traffic_of(const JobSpec& spec, const Mesh& mesh) {
     const bool is_preset = find_preset(spec.model.preset).ok();
     traffic.is_stand_in = !is_preset;
     traffic.model = is_preset ? spec.model.preset : kStandIn;
-    const auto longest = std::max_element(
-        spec.stages.begin(), spec.stages.end(),
-        [](const StageSpec& a, const StageSpec& b) { return a.context < b.context; });
-    if (longest == spec.stages.end()) return traffic;
-    traffic.context = longest->context;
+    if (spec.stages.empty()) return traffic;
+    const StageSpec& longest = spec.stages[usize(spec.longest_stage_index())];
+    traffic.context = longest.context;
     traffic.phases =
         step_traffic(*find_preset(traffic.model), mesh,
-                     {.context = longest->context,
-                      .batch = longest->batch,
+                     {.context = longest.context,
+                      .batch = longest.batch,
                       .zero = spec.zero,
                       .compute_bytes = bytes_of(precision_of(spec.precision)),
                       .gradient_bytes = bytes_of(precision_of(spec.optimizer.gradients))});

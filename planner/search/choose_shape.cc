@@ -65,7 +65,9 @@ JobSpec limited(const JobSpec& spec, const PlanningDevice& device) {
     if (spec.reproducible == Reproducible::on && memory.tile == 0) memory.tile = kUsualTile;
     const Bytes most = least_of(memory.device, device.memory);
     Bytes host = device.host_memory;
-    if (device.kind == "cpu" && memory.device) host = {device.memory.value - most.value};
+    // One byte of it is no room: 0 would be no limit.
+    if (device.kind == "cpu" && memory.device && device.memory.value > 0)
+        host = {std::max<std::int64_t>(1, device.memory.value - most.value)};
     if (device.kind == "cpu" && !memory.device) {
         if (memory.offload == Switch::automatic && memory.windows != Switch::on)
             memory.offload = Switch::off;

@@ -60,6 +60,9 @@ Result<Mesh> from_proto(const pb::MeshSpec& mesh) {
     return Mesh::make(mesh.data(), mesh.ring(), mesh.ulysses(), mesh.tensor(), mesh.inner_ring());
 }
 
+pb::Plan to_proto(const Plan& plan) {
+    return proto_of<pb::Plan>(plan);
+}
 pb::PlanPrediction to_proto(const PlanPrediction& predicted) {
     return proto_of<pb::PlanPrediction>(predicted);
 }

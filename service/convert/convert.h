@@ -27,6 +27,7 @@ class MeasuredProfile;
 class MemoryPolicy;
 class MeshSpec;
 class PlacedDevice;
+class Plan;
 class PlanPrediction;
 class PlacementReport;
 class Root;
@@ -46,6 +47,7 @@ DeviceId from_proto(const pb::PlacedDevice& device);
 pb::MeshSpec to_proto(const Mesh& mesh);
 Result<Mesh> from_proto(const pb::MeshSpec& mesh);
 
+pb::Plan to_proto(const Plan& plan);
 pb::PlanPrediction to_proto(const PlanPrediction& predicted);
 
 pb::MemoryPolicy to_proto(const MemoryPolicy& policy);

@@ -214,16 +214,15 @@ TEST_F(HostBudget, TenRanksOfANodeStayTogetherWithinIt) {
     EXPECT_GT(sum, kBudget / 2) << "the budget is nearly used";
 }
 
-TEST_F(HostBudget, ARankThatNeedsMoreIsRefusedWithBothFiguresBeforeItTrains) {
+TEST_F(HostBudget, AJobWhoseRanksNeedMoreIsRefusedAtSubmitWithBothFigures) {
     start_ten("1600KiB");
-    const Finished run = there({"submit", ring_of_ten(), "--follow"});
-    EXPECT_EQ(run.code, 5) << run.out << run.err;
-    const Finished explained = there({"explain", "ten"});
-    EXPECT_NE(explained.out.find("(out_of_memory)"), std::string::npos) << explained.out;
-    EXPECT_NE(explained.out.find("its share of what the machine has for ranks is 160.0 KiB"),
-              std::string::npos)
-        << explained.out;
-    EXPECT_EQ(run.err.find("step 1/2"), std::string::npos) << run.err;
+    ASSERT_TRUE(wait_until(
+        Seconds{30}, [&] { return there({"nodes"}).out.find("ready") != std::string::npos; }));
+    const Finished run = there({"submit", ring_of_ten()});
+    EXPECT_EQ(run.code, 4) << run.out << run.err;
+    EXPECT_NE(run.err.find("of the host, 8.0 KiB more than 160.0 KiB"), std::string::npos)
+        << run.err;
+    EXPECT_EQ(there({"ls", "-o", "json"}).out.find("ten"), std::string::npos);
 }
 
 }  // namespace

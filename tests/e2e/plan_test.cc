@@ -25,7 +25,7 @@ protected:
     Json plan() {
         const Finished done = at(state_, {"plan", job_, "-o", "json"});
         EXPECT_EQ(done.code, 0) << done.err;
-        return Json::parse(done.out, nullptr, false);
+        return Json::parse(done.out, nullptr, false).at("plan");
     }
     Finished submit_with(const std::vector<std::string>& settings) {
         std::vector<std::string> arguments = {"submit", job_};

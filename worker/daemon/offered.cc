@@ -71,6 +71,9 @@ Result<Offered> find_offered(const WorkerOptions& options) {
     RM_RETURN_IF_ERROR(add_addresses(options, offered.inventory));
     if (offer.library == DeviceLibrary::emu) offered.inventory.software = gpu_software(nullptr);
     if (offer.library == DeviceLibrary::cuda) add_gpus(offer, std::move(*gpus), offered);
+    for (DeviceInfo& device : offered.inventory.devices) {
+        if (device.kind != "cpu") device.host_memory = offered.memory_of_rank;
+    }
     return offered;
 }
 

@@ -55,13 +55,6 @@ PlanningJob describe(const State& state, const Job& job, WallTime now) {
     return out;
 }
 
-// The share of the host for a rank beside each of the node's GPUs: workers keep a sixteenth of a
-// machine for others.
-Bytes host_memory_of(const Node& node) {
-    const auto devices = std::ssize(node.inventory.devices);
-    return {node.inventory.memory.value / 16 * 15 / std::max<std::int64_t>(1, devices)};
-}
-
 PlanningDevice describe(const Node& node, const DeviceInfo& info) {
     PlanningDevice device{.id = {node.id, info.index},
                           .kind = info.kind,
@@ -69,7 +62,7 @@ PlanningDevice describe(const Node& node, const DeviceInfo& info) {
                           .nccl = node.inventory.software.nccl};
     device.memory = info.memory;
     device.num_threads = info.num_threads;
-    if (info.kind != "cpu") device.host_memory = host_memory_of(node);
+    device.host_memory = info.host_memory;
     return device;
 }
 

@@ -20,7 +20,7 @@ Result<PlanDecision> plan_alone(OpsContext& context, PlanningSnapshot snapshot, 
         add_links(snapshot, context.links);
         return std::move(context.planner(snapshot).at(0));
     } catch (const std::exception& failure) {
-        return make_error(ErrorCode::unavailable, "the planner failed: {}", failure.what());
+        return make_error(ErrorCode::internal, "the planner failed: {}", failure.what());
     }
 }
 
@@ -53,17 +53,12 @@ std::string kind_of(const PlanningSnapshot& snapshot, const DeviceId& id) {
     return found == snapshot.devices.end() ? "" : found->kind;
 }
 
-pb::PlanReply reply_of(const Plan& plan, const std::string& kind) {
-    pb::PlanReply reply;
-    *reply.mutable_mesh() = to_proto(plan.mesh);
-    reply.set_zero(plan.zero);
-    for (const DeviceId& device : plan.placement)
-        *reply.add_placement() = to_proto(device);
-    *reply.mutable_memory() = to_proto(plan.memory);
-    reply.set_network(std::string(to_string(plan.network)));
-    reply.set_kind(kind);
-    if (plan.predicted != PlanPrediction{}) *reply.mutable_predicted() = to_proto(plan.predicted);
-    return reply;
+// With the changes that would fit, where no plan does and they are found in time.
+Result<PlanDecision> advised_plan(OpsContext& context, const PlanningSnapshot& snapshot) {
+    RM_TRY(PlanDecision decision, plan_alone(context, snapshot, Advise::no));
+    if (shortage(decision) == nullptr) return decision;
+    auto advised = plan_alone(context, snapshot, Advise::yes);
+    return advised ? *std::move(advised) : std::move(decision);
 }
 
 }  // namespace
@@ -71,17 +66,14 @@ pb::PlanReply reply_of(const Plan& plan, const std::string& kind) {
 Status check_some_plan_fits(OpsContext& context, const JobSpec& spec) {
     const PlanningSnapshot snapshot = snapshot_for(context, spec);
     if (!has_speeds(snapshot)) return {};
-    const auto decision = plan_alone(context, snapshot, Advise::no);
+    const auto decision = advised_plan(context, snapshot);
     if (!decision) {
         log_event(LogLevel::warning, "submission_not_planned",
                   {{"job", spec.name}, {"reason", decision.error().message}});
         return {};
     }
     const Reason* short_of = shortage(*decision);
-    if (short_of == nullptr) return {};
-    const auto advised = plan_alone(context, snapshot, Advise::yes);
-    if (advised && shortage(*advised) != nullptr) short_of = shortage(*advised);
-    return invalid_argument("{}", to_string(*short_of));
+    return short_of == nullptr ? Status() : invalid_argument("{}", to_string(*short_of));
 }
 
 Result<pb::PlanReply> plan_job(OpsContext& context, const pb::PlanRequest& request) {
@@ -89,10 +81,13 @@ Result<pb::PlanReply> plan_job(OpsContext& context, const pb::PlanRequest& reque
     RM_TRY(const JobSpec spec, from_proto(request.spec()));
     RM_RETURN_IF_ERROR(validate(spec));
     const PlanningSnapshot snapshot = snapshot_for(context, spec);
-    RM_TRY(const PlanDecision decision, plan_alone(context, snapshot, Advise::yes));
-    if (const Plan* plan = std::get_if<Plan>(&decision.decision))
-        return reply_of(*plan, kind_of(snapshot, plan->placement.front()));
+    RM_TRY(const PlanDecision decision, advised_plan(context, snapshot));
     pb::PlanReply reply;
+    if (const Plan* plan = std::get_if<Plan>(&decision.decision)) {
+        *reply.mutable_plan() = to_proto(*plan);
+        reply.set_kind(kind_of(snapshot, plan->placement.front()));
+        return reply;
+    }
     for (const Reason& reason : std::get<Reasons>(decision.decision))
         reply.add_reasons(to_string(reason));
     return reply;

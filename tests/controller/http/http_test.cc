@@ -52,9 +52,7 @@ TEST(PlanMetrics, SayHowFarTheMedianStepAndTheMemoryAreFromThePlan) {
     PlannedRun run{
         {"abc123"}, {7}, 1, {.step = {2}, .all = {20}, .device = {1000}, .host = {}}, {}};
     run.last = {step_of(1, 9, 1000), step_of(1, 2.5, 1000), step_of(1, 2, 900), step_of(0, 1, 5)};
-    PlanMetrics metrics;
-    metrics.update({run});
-    const std::string text = metrics.expose();
+    const std::string text = plan_metrics({run});
     EXPECT_TRUE(
         has_line(text, "ringmaster_plan_error_ratio{quantity=\"step\",run=\"abc123\"} 0.25"))
         << text;
@@ -62,8 +60,7 @@ TEST(PlanMetrics, SayHowFarTheMedianStepAndTheMemoryAreFromThePlan) {
         has_line(text, "ringmaster_plan_error_ratio{quantity=\"device_memory\",run=\"abc123\"} 0"))
         << text;
     run.last = {step_of(0, 1, 5)};
-    metrics.update({run});
-    EXPECT_EQ(metrics.expose().find("abc123"), std::string::npos)
+    EXPECT_EQ(plan_metrics({run}).find("abc123"), std::string::npos)
         << "of the longest stage nothing is measured yet";
 }
 
