@@ -126,7 +126,7 @@ Result<Stores> open_stores(const StateDir& directory, const DaemonOptions& optio
     return stores;
 }
 
-Result<State> load_state(Store& store, const StateDir& directory, Seconds max_bypass,
+Result<State> load_state(Store& store, const StateDir& directory, const DaemonOptions& options,
                          WallTime now) {
     auto loaded = store.load();
     if (!loaded) return advised(loaded.error(), directory);
@@ -135,7 +135,8 @@ Result<State> load_state(Store& store, const StateDir& directory, Seconds max_by
     rebuild_indexes(state, now);
     check_invariants(state);
     state.checkpoint_root = directory.file("checkpoints");
-    state.max_bypass = max_bypass;
+    state.max_bypass = options.max_bypass;
+    state.prices = options.prices;
     return state;
 }
 
@@ -353,8 +354,7 @@ Result<std::string> restore_state(const std::string& backup, const std::string& 
 Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
     RM_TRY(StateDir directory, StateDir::open(options.state_dir));
     RM_TRY(Stores stores, open_stores(directory, options));
-    RM_TRY(State state,
-           load_state(*stores.control, directory, options.max_bypass, SystemClock().wall()));
+    RM_TRY(State state, load_state(*stores.control, directory, options, SystemClock().wall()));
     RM_TRY(auto authenticator, Authenticator::open(options.credentials));
     RM_TRY(SurveyCore surveys, load_surveys(*stores.surveys, options.survey));
     take_alarms(state, surveys.book());

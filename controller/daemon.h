@@ -28,6 +28,7 @@ struct DaemonOptions {
     std::string version;
     Bytes rank_log_cap{64 << 20};
     Seconds max_bypass = kMaxBypass;  // PlanningSnapshot::max_bypass
+    PriceList prices;                 // what devices cost
     SpaceMarks space;
     SessionOptions session;
     SurveyOptions survey;

@@ -15,6 +15,7 @@
 #include "options/usage.h"
 #include "planner/child/planning_child.h"
 #include "service/grpc/grpc_util.h"
+#include "service/job_file/price_list.h"
 #include "service/log.h"
 #include "service/machine.h"
 #include "service/man_page.h"
@@ -35,6 +36,7 @@ struct Flags {
     std::string survey_budget = "5%";
     std::string survey_every = "6 h";
     std::string max_bypass = "1 h";
+    std::string prices;
     std::string restore;  // a backup; empty: serve
 };
 
@@ -76,6 +78,9 @@ void declare(CLI::App& app, Flags& flags) {
     add("--max-bypass", flags.max_bypass, "SPAN",
         "How long later jobs may pass one that waits for more devices than are free; "
         "then those that become free are kept for it");
+    app.add_option("--prices", flags.prices,
+                   "What devices cost and which power they take (docs/formats/prices.md)")
+        ->type_name("FILE");
     add("--rank-log-cap", flags.rank_log_cap, "", "Log kept per rank, such as 64MiB");
     app.add_option("--restore", flags.restore,
                    "Restore this backup and exit; the controller must be stopped")
@@ -142,6 +147,9 @@ rm::Result<rm::DaemonOptions> to_options(const Flags& flags) {
     RM_TRY(options.survey.every,
            rm::within("--survey-every", rm::parse_seconds(flags.survey_every)));
     RM_TRY(options.max_bypass, rm::within("--max-bypass", rm::parse_seconds(flags.max_bypass)));
+    if (!flags.prices.empty()) {
+        RM_TRY(options.prices, rm::read_price_list(flags.prices));
+    }
     options.on_fatal = die;
     rm::when_listener_ends([](const std::string& why) { die(nobody_can_call(why)); });
     options.planner = {"/proc/self/exe", rm::kPlanVerb};

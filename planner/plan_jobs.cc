@@ -25,8 +25,13 @@ std::vector<DeviceId> place(const JobSpec& spec, const Mesh& mesh,
     return placer.place(spec, mesh, std::move(free));
 }
 
-Plan make_plan(const JobSpec& spec, const PlanShape& shape, const Admitted& admitted,
-               LinkPlacer& placer) {
+Rates rates_of(const PriceList& prices, const std::string& kind) {
+    const auto found = prices.find(kind);
+    return found == prices.end() ? Rates() : found->second;
+}
+
+Plan make_plan(const PlanningSnapshot& snapshot, const JobSpec& spec, const PlanShape& shape,
+               const Admitted& admitted, LinkPlacer& placer) {
     const PlanningDevice& any = *admitted.free.front();
     return {.mesh = shape.mesh,
             .zero = shape.zero,
@@ -34,7 +39,8 @@ Plan make_plan(const JobSpec& spec, const PlanShape& shape, const Admitted& admi
             .memory = shape.memory,
             .network = network_for(spec, any, shape.mesh.num_ranks()),
             .collective_timeout = meeting_limit(shape.mesh),
-            .predicted = shape.predicted};
+            .predicted = shape.predicted,
+            .rates = rates_of(snapshot.prices, any.kind)};
 }
 
 }  // namespace
@@ -56,12 +62,12 @@ std::vector<PlanDecision> plan_jobs_with(const PlanningSnapshot& snapshot,
             continue;
         }
         const Admitted& devices = std::get<Admitted>(admitted);
-        auto shape = choose({snapshot, job.spec, devices.mesh, devices.free});
+        auto shape = choose({snapshot, job.spec, devices.mesh, devices.free, job.spent_usd});
         if (auto* reasons = std::get_if<Reasons>(&shape)) {
             decisions.push_back({job.id, std::move(*reasons)});
             continue;
         }
-        Plan plan = make_plan(job.spec, std::get<PlanShape>(shape), devices, placer);
+        Plan plan = make_plan(snapshot, job.spec, std::get<PlanShape>(shape), devices, placer);
         admission.take(job.id, plan.placement);
         decisions.push_back({job.id, std::move(plan)});
     }

@@ -16,6 +16,7 @@ struct ShapeQuestion {
     const JobSpec& spec;
     Mesh mesh;  // the job's, or with `parallel: auto` the longest ring that fits every stage
     const std::vector<const PlanningDevice*>& free;  // of one pool; at least one per rank
+    double spent_usd = 0;                            // by earlier attempts
 };
 
 struct PlanShape {

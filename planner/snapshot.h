@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "spec/cost/cost.h"
 #include "spec/job_spec.h"
 #include "spec/reason.h"
 #include "topology/links.h"
@@ -37,8 +38,9 @@ struct PlanningJob {
     JobSpec spec;
     WallTime waiting_since;  // steady; its submission or the end of its newest attempt
     std::vector<DeviceId> excluded;
-    Reason waits;    // why it may not start yet on any device; empty: it may
-    int files = -1;  // its place in PlanningSnapshot::files; -1: no node declares a root
+    Reason waits;          // why it may not start yet on any device; empty: it may
+    int files = -1;        // its place in PlanningSnapshot::files; -1: no node declares a root
+    double spent_usd = 0;  // that its attempts have cost
 };
 
 // Where the files of a job are.
@@ -74,6 +76,7 @@ struct PlanningSnapshot {
     // Where no plan fits, the reasons name changes that do, which take seconds to find.
     bool advise = false;
     bool by_rule = false;  // nothing is searched: shape_by_rule()
+    PriceList prices = {};
 };
 
 }  // namespace rm

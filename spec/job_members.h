@@ -219,7 +219,7 @@ void describe(Visit& visit, Like<OptimizerSpec> auto& optimizer) {
 
 template <typename Visit>
 void describe(Visit& visit, Like<ResourcesSpec> auto& resources) {
-    auto& [devices, kind, placement] = resources;
+    auto& [devices, kind, placement, max_cost] = resources;
     visit(Member{.name = "devices",
                  .help = "a whole number; must be the mesh's size when both are given",
                  .absent = "the mesh's size"},
@@ -237,6 +237,13 @@ void describe(Visit& visit, Like<ResourcesSpec> auto& resources) {
                 "n0:1]`. The job runs there, in this order, and waits until all of them are free",
             .absent = "the scheduler's choice, [by measured links](../survey.md)"},
         placement);
+    visit(Member{.name = "max_cost_usd",
+                 .help = "the most that the job may cost in US dollars, by "
+                         "[the controller's prices](prices.md): a plan beyond it is refused, and "
+                         "no attempt begins once those before have cost as much. A running attempt "
+                         "is not stopped",
+                 .absent = "no limit"},
+          max_cost);
 }
 
 template <typename Visit>

@@ -249,6 +249,10 @@ Status check_rest(const JobSpec& spec) {
         return invalid_argument("resources.devices: {} must not be negative",
                                 spec.resources.devices);
     }
+    if (!(spec.resources.max_cost_usd >= 0)) {
+        return invalid_argument("resources.max_cost_usd: {} must not be negative; 0 is no limit",
+                                spec.resources.max_cost_usd);
+    }
     RM_RETURN_IF_ERROR(check_placement(spec));
     if (spec.checkpoint.every_steps < 0) {
         return invalid_argument("checkpoint.every: {} steps must not be negative",

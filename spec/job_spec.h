@@ -113,6 +113,7 @@ struct ResourcesSpec {
     std::string kind;  // "cpu" or a GPU's name; empty: any one kind
     // The device of each rank: every attempt runs exactly there. Empty: the planner chooses.
     std::vector<DeviceId> placement;
+    double max_cost_usd = 0;  // of all attempts together; 0: no limit
     bool operator==(const ResourcesSpec&) const = default;
 };
 

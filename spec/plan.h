@@ -6,6 +6,7 @@
 
 #include "base/ids.h"
 #include "base/units.h"
+#include "spec/cost/cost.h"
 #include "spec/memory_policy.h"
 #include "spec/mesh.h"
 #include "spec/network.h"
@@ -31,7 +32,13 @@ struct Plan {
     NetworkKind network = NetworkKind::gloo;
     Seconds collective_timeout{60};
     PlanPrediction predicted;
+    Rates rates;  // of a device, when the plan was made
     bool operator==(const Plan&) const = default;
 };
+
+// The cost of all steps; zeros where the plan has no rates or no prediction.
+inline RunCost cost_of(const Plan& plan) {
+    return cost_of(plan.rates, static_cast<int>(plan.placement.size()), plan.predicted.all);
+}
 
 }  // namespace rm

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "spec/cost/cost_members.h"
 #include "spec/job_members.h"
 #include "spec/member.h"
 #include "spec/plan.h"
@@ -16,12 +17,12 @@ void describe(Visit& visit, Like<PlanPrediction> auto& predicted) {
 
 template <typename Visit>
 void describe(Visit& visit, Like<Plan> auto& plan) {
-    auto& [mesh, zero, placement, memory, network, timeout, predicted] = plan;
+    auto& [mesh, zero, placement, memory, network, timeout, predicted, rates] = plan;
     visit(named("mesh", Presence::sent), mesh);
-    visit_named(
-        visit,
-        {"zero", "placement", "memory", "network", "collective_timeout_seconds", "predicted"}, zero,
-        placement, memory, network, timeout, predicted);
+    visit_named(visit,
+                {"zero", "placement", "memory", "network", "collective_timeout_seconds",
+                 "predicted", "rates"},
+                zero, placement, memory, network, timeout, predicted, rates);
 }
 
 }  // namespace rm

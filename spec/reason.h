@@ -9,8 +9,8 @@
 namespace rm {
 
 // files: the job's files on nodes. behind: the planning pass does not reach the job. memory: no
-// plan on these devices fits.
-enum class ReasonKind { other, files, behind, memory };
+// plan on these devices fits. cost: the job may not cost so much.
+enum class ReasonKind { other, files, behind, memory, cost };
 
 struct Reason {
     std::string text;

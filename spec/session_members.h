@@ -117,11 +117,11 @@ void describe(Visit& visit, Like<RankLaunch> auto& launch) {
 }
 
 // A plan travels in its attempt, without its placement, as `ranks` lists the node's ranks, and
-// without its prediction.
+// without its prediction and rates.
 template <typename Visit>
 void describe(Visit& visit, Like<LaunchAttempt> auto& launch) {
     auto& [epoch, job, spec, plan, ranks, checkpoint_dir, owner, yaml] = launch;
-    auto& [mesh, zero, placement, memory, network, timeout, predicted] = plan;
+    auto& [mesh, zero, placement, memory, network, timeout, predicted, rates] = plan;
     visit(named("epoch"), epoch);
     visit(named("job_id"), job);
     visit(named("spec"), spec);

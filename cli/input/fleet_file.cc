@@ -2,13 +2,12 @@
 
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "base/text.h"
 #include "cli/input/links_file.h"
 #include "engine/schedule/device_profile_json.h"
 #include "planner/search/published_fleet.h"
+#include "service/job_file/price_list.h"
 #include "service/job_file/yaml_fields.h"
 
 namespace rm {
@@ -35,27 +34,6 @@ YamlReader read_link(Link& link) {
         link.latency = {latency_us / 1e6};
         if (link.bandwidth.value > 0) return {};
         return value.error(format("gbit_per_s is {}; it must be above 0", link.bandwidth.value));
-    };
-}
-
-YamlReader read_price(Price& price) {
-    return [&price](const YamlValue& value) {
-        return read_map(
-            value, {{"per_device_hour", read_number(price.per_device_hour), Presence::required},
-                    {"currency", read_text(price.currency), Presence::required},
-                    {"date", read_text(price.date), Presence::required},
-                    {"provider", read_text(price.provider)},
-                    {"commitment", read_text(price.commitment)}});
-    };
-}
-
-YamlReader read_power(PowerFigures& power) {
-    return [&power](const YamlValue& value) {
-        return read_map(value,
-                        {{"device_watts", read_number(power.device_watts), Presence::required},
-                         {"host_watts", read_number(power.host_watts)},
-                         {"pue", read_number(power.pue)},
-                         {"grams_co2_per_kwh", read_number(power.grams_per_kwh)}});
     };
 }
 
@@ -112,10 +90,7 @@ Result<LinkGraph> links_of(const FleetText& text) {
 }  // namespace
 
 Result<PricedFleet> read_fleet_file(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) return make_error(ErrorCode::not_found, "{}: cannot be read", path);
-    const std::string text(std::istreambuf_iterator<char>(file), {});
-    RM_TRY(const YamlNode root, parse_yaml(text, path));
+    RM_TRY(const YamlNode root, read_yaml_file(path));
     FleetText fleet;
     const std::string directory = std::filesystem::absolute(path).parent_path().string();
     RM_RETURN_IF_ERROR(read_fleet({path, "", root, root.place}, directory, fleet));

@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "planner/search/cost.h"
 #include "planner/search/fleet.h"
+#include "spec/cost/cost.h"
 
 namespace rm {
 

@@ -38,6 +38,14 @@ void print_cluster_plan(const Output& out, const pb::PlanReply& reply) {
     line(out, "takes",
          format("{} of each device and {} of its host", Bytes{predicted.device_bytes()},
                 Bytes{predicted.host_bytes()}));
+    if (!reply.has_cost()) return;
+    const pb::Price& price = plan.rates().price();
+    std::string cost = to_string(from_proto(reply.cost()));
+    if (price.per_device_hour() > 0) {
+        cost += format(" ({} {} per device and hour, {})", price.per_device_hour(),
+                       price.currency(), price.date());
+    }
+    line(out, "costs", cost);
 }
 
 }  // namespace rm

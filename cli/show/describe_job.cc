@@ -124,6 +124,7 @@ void print_head(const Output& out, const pb::Job& job, WallTime now) {
         line(out, "ended",
              format("{}, after {}", when(job.ended(), now), span_text(*duration_of(job))));
     }
+    if (job.has_cost()) line(out, "cost", to_string(from_proto(job.cost())));
     line(out, "model", model_text(job.spec()));
     line(out, "data", data_text(job.spec().data()));
     line(out, "seed", format("{}", job.spec().seed()));
@@ -192,6 +193,7 @@ void print_attempts(const Output& out, const pb::Job& job, WallTime now) {
     table.left("STARTED", started_text);
     table.right("TOOK", [now](auto& attempt) { return took_text(attempt, now); });
     table.right("ENERGY", [](auto& attempt) { return energy_text(attempt.energy_joules()); });
+    if (job.has_cost()) table.right("COST", attempt_cost_text);
     table.right("STAGES-DONE", &pb::Attempt::stages_done);
     table.left("CHECKPOINT", &pb::Attempt::last_checkpoint_path);
     table.left("REASON", &pb::Attempt::cause);

@@ -17,11 +17,15 @@ struct KeyName {
     HistoryKey key;
     std::string_view name;
 };
-constexpr std::array kKeys = {
-    KeyName{HistoryKey::submitted, "submitted"}, KeyName{HistoryKey::ended, "ended"},
-    KeyName{HistoryKey::name, "name"},           KeyName{HistoryKey::state, "state"},
-    KeyName{HistoryKey::model, "model"},         KeyName{HistoryKey::user, "user"},
-    KeyName{HistoryKey::loss, "loss"},           KeyName{HistoryKey::tokens, "tokens"}};
+constexpr std::array kKeys = {KeyName{HistoryKey::submitted, "submitted"},
+                              KeyName{HistoryKey::ended, "ended"},
+                              KeyName{HistoryKey::name, "name"},
+                              KeyName{HistoryKey::state, "state"},
+                              KeyName{HistoryKey::model, "model"},
+                              KeyName{HistoryKey::user, "user"},
+                              KeyName{HistoryKey::loss, "loss"},
+                              KeyName{HistoryKey::tokens, "tokens"},
+                              KeyName{HistoryKey::cost, "cost"}};
 
 constexpr bool makes_groups(HistoryKey key) {
     return key == HistoryKey::state || key == HistoryKey::model || key == HistoryKey::user ||
@@ -73,6 +77,8 @@ SortValue value_of(const pb::Job& job, HistoryKey key) {
         case HistoryKey::tokens:
             return {.missing = !job.has_last_step(),
                     .number = static_cast<double>(job.last_step().tokens_total())};
+        case HistoryKey::cost:
+            return {.missing = !job.has_cost(), .number = job.cost().money()};
         case HistoryKey::name:
         case HistoryKey::state:
         case HistoryKey::model:
@@ -99,7 +105,21 @@ void add(HistoryGroup& group, const pb::Job& job, WallTime now) {
     group.cancelled += job.state() == pb::JOB_STATE_CANCELLED ? 1 : 0;
     group.attempts += job.attempts_size();
     group.device_hours += device_hours(job, now);
+    if (!job.cost().currency().empty()) group.money[job.cost().currency()] += job.cost().money();
+    group.kwh += job.cost().kwh();
     group.tokens += job.last_step().tokens_total();
+}
+
+std::string money_of(const HistoryGroup& group) {
+    std::vector<std::string> sums;
+    for (const auto& [currency, money] : group.money)
+        sums.push_back(money_text(money, currency));
+    return join(sums, " + ");
+}
+
+bool any_money(const std::vector<HistoryGroup>& groups) {
+    return std::any_of(groups.begin(), groups.end(),
+                       [](const HistoryGroup& group) { return !group.money.empty(); });
 }
 
 // The sums that every output format has.
@@ -152,6 +172,7 @@ Table groups_table(const std::vector<HistoryGroup>& groups, HistoryKey key) {
     for (const Count& count : kCounts)
         table.right(upper(count.name), count.value);
     table.right("DEVICE-HOURS", [](auto& group) { return format("{:.2}", group.device_hours); });
+    if (any_money(groups)) table.right("COST", money_of);
     table.right("TOKENS",
                 [](auto& group) { return compact_count(static_cast<double>(group.tokens)); });
     return table.done();
@@ -164,6 +185,8 @@ Table groups_csv(const std::vector<HistoryGroup>& groups, HistoryKey key) {
         table.left(std::string(count.name), count.value);
     table.left("device_hours", [](auto& group) { return format("{}", group.device_hours); });
     table.left("tokens", &HistoryGroup::tokens);
+    table.left("cost", money_of);
+    table.left("kwh", [](auto& group) { return format("{}", group.kwh); });
     return table.done();
 }
 
@@ -175,6 +198,8 @@ std::string groups_json(const std::vector<HistoryGroup>& groups, HistoryKey key)
         for (const Count& count : kCounts)
             json[std::string(count.name)] = group.*count.value;
         json["deviceHours"] = group.device_hours;
+        json["money"] = group.money;
+        json["kwh"] = group.kwh;
         json["tokens"] = std::to_string(group.tokens);
     }
     return list.dump();

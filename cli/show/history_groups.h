@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,7 @@
 namespace rm {
 
 // The keys by which `history` sorts and groups.
-enum class HistoryKey { submitted, ended, name, state, model, user, loss, tokens };
+enum class HistoryKey { submitted, ended, name, state, model, user, loss, tokens, cost };
 // usual: newest, latest and highest first, names from a to z.
 enum class Order { usual, reversed };
 
@@ -32,7 +33,9 @@ struct HistoryGroup {
     int failed = 0;
     int cancelled = 0;
     int attempts = 0;
-    double device_hours = 0;  // devices x time of every attempt
+    double device_hours = 0;              // devices x time of every attempt
+    std::map<std::string, double> money;  // by currency
+    double kwh = 0;
     std::int64_t tokens = 0;  // at each job's last step, with those before a continued checkpoint
 };
 std::vector<HistoryGroup> group_jobs(const std::vector<pb::Job>& jobs, HistoryKey key,

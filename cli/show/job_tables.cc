@@ -1,5 +1,7 @@
 #include "cli/show/job_tables.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "cli/show/job_text.h"
 #include "cli/show/text.h"
@@ -56,6 +58,10 @@ std::string duration_text(const pb::Job& job) {
     return took ? span_text(*took) : "";
 }
 
+bool any_cost(const std::vector<pb::Job>& jobs) {
+    return std::any_of(jobs.begin(), jobs.end(), [](const pb::Job& job) { return job.has_cost(); });
+}
+
 std::string context_of(const pb::Job& job) {
     const pb::StageSpec* stage = current_stage(job);
     return stage == nullptr ? "" : context_text(stage->context());
@@ -102,6 +108,9 @@ struct JobAttempt {
         if (is_newest) return job.has_last_step() ? &job.last_step() : nullptr;
         return attempt->has_last_step() ? &attempt->last_step() : nullptr;
     }
+    const pb::RunCost* cost() const {
+        return attempt != nullptr && attempt->has_cost() ? &attempt->cost() : nullptr;
+    }
 };
 
 // The newest of each job first.
@@ -129,6 +138,7 @@ const pb::EvaluationReport* entropies_of(const JobAttempt& row) {
 const auto of_job = cells_of([](const JobAttempt& row) { return &row.job; });
 const auto of_attempt = cells_of(&JobAttempt::attempt);
 const auto of_step = cells_of(&JobAttempt::step);
+const auto of_cost = cells_of(&JobAttempt::cost);
 const auto of_evaluation = cells_of(evaluation_of);
 const auto of_entropies = cells_of(entropies_of);
 const auto of_inventory = cells_of([](const pb::Node& node) { return &node.inventory(); });
@@ -237,6 +247,7 @@ Table jobs_table(const std::vector<pb::Job>& jobs, Detail detail, WallTime now) 
     table.right("DEVICES", devices_text);
     table.right("ETA", eta_text);
     table.right("TOOK", duration_text);
+    if (any_cost(jobs)) table.right("COST", cost_text, 1);
     table.right("AGE", [now](auto& job) { return span_text(age_of(job, now)); });
     if (detail == Detail::wide) {
         table.left("OWNER", &pb::Job::owner);
@@ -264,6 +275,7 @@ Table history_table(const std::vector<pb::Job>& jobs, Detail detail, WallTime no
     table.left("MESH", of_attempt([](auto& attempt) { return mesh_text(attempt); }), 6);
     table.left("STARTED", of_attempt(started_text), 5);
     table.right("TOOK", of_attempt([now](auto& attempt) { return took_text(attempt, now); }));
+    if (any_cost(jobs)) table.right("COST", of_attempt(attempt_cost_text));
     if (detail == Detail::wide) {
         table.left("OWNER", of_job(&pb::Job::owner));
         table.left("SUBMITTED", of_job(submitted_text));
@@ -302,6 +314,9 @@ Table history_csv(const std::vector<pb::Job>& jobs) {
     table.left("checkpoint", of_attempt(&pb::Attempt::last_checkpoint_path));
     table.left("failure_class", of_attempt(&pb::Attempt::failure_class));
     table.left("cause", cause_of);
+    table.left("cost", of_cost([](auto& cost) { return format("{}", cost.money()); }));
+    table.left("currency", of_cost(&pb::RunCost::currency));
+    table.left("kwh", of_cost([](auto& cost) { return format("{}", cost.kwh()); }));
     return table.done();
 }
 

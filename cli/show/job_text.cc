@@ -79,6 +79,14 @@ std::string took_text(const pb::Attempt& attempt, WallTime now) {
     return span_text(end - from_proto(attempt.started()));
 }
 
+std::string cost_text(const pb::Job& job) {
+    return money_text(job.cost().money(), job.cost().currency());
+}
+
+std::string attempt_cost_text(const pb::Attempt& attempt) {
+    return money_text(attempt.cost().money(), attempt.cost().currency());
+}
+
 std::string model_name(const pb::ModelSpec& model) {
     return model.from().empty() ? model.preset() : model.from();
 }

@@ -26,13 +26,15 @@ std::string mesh_text(const pb::Attempt& attempt);
 std::string time_text(const google::protobuf::Timestamp& time);
 std::string started_text(const pb::Attempt& attempt);             // empty before
 std::string took_text(const pb::Attempt& attempt, WallTime now);  // until now, if it runs
-std::string model_name(const pb::ModelSpec& model);               // its preset or its source
-const pb::Attempt* newest_attempt(const pb::Job& job);            // null before the first
-const pb::StageSpec* current_stage(const pb::Job& job);           // the last one of an ended job
-int num_devices(const pb::Job& job);                    // of the newest attempt; 0: none yet
-double tokens_per_second(const pb::StepReport& step);   // 0: unknown
-std::int64_t stage_steps(const pb::StageSpec& stage);   // its tokens in whole batches
-std::int64_t memory_total(const pb::StepReport& step);  // bytes, all kinds
+std::string cost_text(const pb::Job& job);                        // money; empty: not known
+std::string attempt_cost_text(const pb::Attempt& attempt);
+std::string model_name(const pb::ModelSpec& model);      // its preset or its source
+const pb::Attempt* newest_attempt(const pb::Job& job);   // null before the first
+const pb::StageSpec* current_stage(const pb::Job& job);  // the last one of an ended job
+int num_devices(const pb::Job& job);                     // of the newest attempt; 0: none yet
+double tokens_per_second(const pb::StepReport& step);    // 0: unknown
+std::int64_t stage_steps(const pb::StageSpec& stage);    // its tokens in whole batches
+std::int64_t memory_total(const pb::StepReport& step);   // bytes, all kinds
 
 // Time for the remaining tokens at the speed of the last step; nothing before the first step and
 // while nothing computes.

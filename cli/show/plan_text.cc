@@ -40,11 +40,6 @@ std::string alpha_text(double alpha) {
     return format("{:.2}", alpha);
 }
 
-std::string money_text(const Price& price, double money) {
-    if (price.per_device_hour == 0) return "";
-    return format("{:.2} {}", money, price.currency);
-}
-
 RunCost cost_of(const PlanAnswer& answer, const RankedPlan& plan) {
     return rm::cost_of(answer.fleet.rates, plan.sharding.mesh.num_ranks(), plan.time(answer.spec));
 }
@@ -119,17 +114,16 @@ std::string question_text(const PlanAnswer& answer) {
 }
 
 void print_finish(const Output& out, const PlanAnswer& answer) {
-    const RankedPlan& best = answer.result.ranked.front();
-    const RunCost cost = cost_of(answer, best);
+    const RunCost cost = cost_of(answer, answer.result.ranked.front());
     const Price& price = answer.fleet.rates.price;
     out.stream << format("to finish: {}", span_text(cost.time));
+    if (const std::string text = to_string(cost); !text.empty()) out.stream << ", " << text;
     if (price.per_device_hour > 0) {
-        out.stream << format(", {} ({} {} per device and hour, {})", money_text(price, cost.money),
-                             price.per_device_hour, price.currency, price.date);
+        out.stream << format(" ({} {} per device and hour, {})", price.per_device_hour,
+                             price.currency, price.date);
     }
-    if (cost.kwh > 0) out.stream << format(", {:.1} kWh", cost.kwh);
-    if (cost.kg_co2 > 0) out.stream << format(", {:.1} kg of CO2", cost.kg_co2);
     out.stream << '\n';
+    if (answer.too_dear) out.stream << printable(to_string(*answer.too_dear)) << '\n';
 }
 
 Json memory_json(const MemoryPolicy& memory) {
@@ -204,14 +198,15 @@ std::string plan_json(const PlanAnswer& answer) {
         remedies.push_back(std::move(plan));
     }
     const FleetSpec& fleet = answer.fleet.fleet;
-    const Json json = {{"model", answer.spec.model.name()},
-                       {"context", longest_stage(answer.spec).context},
-                       {"devices", answer.devices},
-                       {"kind", fleet.device.name},
-                       {"figures", fleet.device.provenance},
-                       {"plans", ranked},
-                       {"passed_over", passed},
-                       {"fits_with", remedies}};
+    Json json = {{"model", answer.spec.model.name()},
+                 {"context", longest_stage(answer.spec).context},
+                 {"devices", answer.devices},
+                 {"kind", fleet.device.name},
+                 {"figures", fleet.device.provenance},
+                 {"plans", ranked},
+                 {"passed_over", passed},
+                 {"fits_with", remedies}};
+    if (answer.too_dear) json["too_dear"] = to_string(*answer.too_dear);
     return json.dump(2);
 }
 

@@ -5,6 +5,7 @@
 #include "cli/input/fleet_file.h"
 #include "cli/screen/console.h"
 #include "planner/search/extremes.h"
+#include "spec/reason.h"
 
 // Plans for users and for programs. Pure but for the stream.
 namespace rm {
@@ -16,7 +17,8 @@ struct PlanAnswer {
     const PricedFleet& fleet;
     int devices = 0;
     const SearchResult& result;
-    const std::vector<Remedy>& remedies;  // where no plan fits
+    const std::vector<Remedy>& remedies;         // where no plan fits
+    const std::optional<Reason>& too_dear = {};  // why max_cost_usd forbids the fastest
 };
 
 // The ranked table with the memory of each plan, why the others are not in it, and where there is

@@ -76,6 +76,8 @@ Status LocalCluster::start_controller(const ClusterOptions& options) {
     }
     command.argv.insert(command.argv.end(),
                         {"--http", options.http.empty() ? "none" : options.http});
+    if (!options.prices.empty())
+        command.argv.insert(command.argv.end(), {"--prices", options.prices});
     RM_TRY(Daemon daemon, Daemon::start(command));
     controller_.push_back(std::move(daemon));
     return {};

@@ -24,6 +24,7 @@ struct ClusterOptions {
     int devices_per_worker = 1;
     std::string device_kind = "cpu";  // cpu, cuda or emu
     std::string profile = "auto";     // whether workers measure GPUs: see their --profile
+    std::string prices;               // a price list; empty: none
     std::string listen;               // host:port for gRPC beside the Unix socket; empty: none
     std::string http;  // host:port of the controller's HTTP; empty: none. Workers' then listen too
 };

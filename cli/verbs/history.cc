@@ -30,7 +30,7 @@ struct HistoryOptions : VerbOptions {
             {.type = "TIME"});
     std::string sort =
         add("--sort", sort, "Newest and highest first, names from a to z [submitted]",
-            {.type = "submitted|ended|name|state|model|user|loss|tokens",
+            {.type = "submitted|ended|name|state|model|user|loss|tokens|cost",
              .check = is_key<parse_sort_key>},
             "submitted");
     bool reverse = add("--reverse", reverse, "Reverse the order");

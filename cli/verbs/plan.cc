@@ -8,7 +8,9 @@
 #include "cli/show/text.h"
 #include "cli/verb.h"
 #include "cli/verbs/common.h"
+#include "planner/search/cost_limit.h"
 #include "planner/search/extremes.h"
+#include "service/job_file/price_list.h"
 
 namespace rm {
 namespace {
@@ -23,6 +25,8 @@ struct PlanOptions : VerbOptions {
             {.type = "FILE"});
     std::string on = add("--on", on, "Or published ones: L40S*32, A100*8, H100*8, H200*8",
                          {.type = "KIND*N", .excludes = "--fleet"});
+    std::string prices = add("--prices", prices,
+                             "What these machines cost (docs/formats/prices.md)", {.type = "FILE"});
     std::vector<std::string> compare = add(
         "--compare", compare, "Rank these meshes only: ring=32 ring=8,ulysses=4", {.type = "MESH"});
     bool longest = add("--longest-context", longest,
@@ -36,8 +40,16 @@ struct PlanOptions : VerbOptions {
 };
 
 Result<PricedFleet> fleet_of(const PlanOptions& options) {
-    if (!options.fleet.empty()) return read_fleet_file(options.fleet);
-    return parse_fleet_argument(options.on);
+    auto fleet =
+        options.fleet.empty() ? parse_fleet_argument(options.on) : read_fleet_file(options.fleet);
+    if (!fleet || options.prices.empty()) return fleet;
+    RM_TRY(const PriceList prices, read_price_list(options.prices));
+    const std::string& kind = fleet->fleet.device.name;
+    const auto found = prices.find(kind);
+    if (found == prices.end())
+        return make_error(ErrorCode::not_found, "{} has no {}", options.prices, kind);
+    fleet->rates = found->second;
+    return fleet;
 }
 
 // Published machines can be rented in any number.
@@ -98,45 +110,48 @@ Result<ExitCode> print_longest(const Planned& plan, const PlanOptions& options, 
     return context > 0 ? ExitCode::ok : ExitCode::rejected;
 }
 
-// The number that finishes for least, of 1, 2, 4 and so on and all devices.
-Result<int> cheapest_devices(const Planned& plan) {
-    const int all = plan.fleet.fleet.num_devices();
-    SearchQuestion question = plan.question();
-    int best = 0;
-    double least = 0;
-    for (int devices = 1; devices < 2 * all; devices *= 2) {
-        question.devices = std::min(devices, all);
-        const auto result = search_plans(question, {.ranked = 1});
-        if (!result || result->ranked.empty()) continue;
-        const Seconds time = result->ranked.front().time(plan.spec);
-        const double held = question.devices * time.value;  // money is in proportion
-        if (best == 0 || held < least) {
-            best = question.devices;
-            least = held;
-        }
-    }
-    return best;
+// The number that finishes for least; 0: no plan fits on any.
+int cheapest_devices(const Planned& plan) {
+    const auto best = cheapest_plan(plan.question());
+    return best ? best->sharding.mesh.num_ranks() : 0;
 }
 
 Status apply_options(const PlanOptions& options, Planned& plan) {
     if (!options.fewest && !options.cheapest) return {};
     plan.spec.resources.devices = 0;
-    auto devices = options.fewest ? fewest_devices(plan.question()) : cheapest_devices(plan);
-    RM_RETURN_IF_ERROR(devices);
+    int devices = 0;
+    if (options.fewest) {
+        RM_TRY(devices, fewest_devices(plan.question()));
+    } else {
+        devices = cheapest_devices(plan);
+    }
     // None: the plan says on all of them by how much they are too small.
-    plan.devices = *devices > 0 ? *devices : plan.fleet.fleet.num_devices();
+    plan.devices = devices > 0 ? devices : plan.fleet.fleet.num_devices();
     return {};
+}
+
+// The job's max_cost_usd against the fastest plan.
+std::optional<Reason> cost_problem(const Planned& plan, const SearchResult& result) {
+    if (result.ranked.empty()) return std::nullopt;
+    const RankedPlan& best = result.ranked.front();
+    const CostQuestion question{plan.spec, plan.fleet.fleet.device.name, plan.fleet.rates};
+    auto reason =
+        over_cost_limit(question, to_string(best.sharding), plan.devices, best.time(plan.spec));
+    if (reason && reason->remedy.empty()) reason->remedy = cheapest_text(question, plan.question());
+    return reason;
 }
 
 // The other options ask about machines that a file or a kind describes.
 Result<ExitCode> plan_on_cluster(const PlanOptions& options, const pb::JobSpec& spec,
                                  VerbContext& context) {
-    if (options.longest || options.fewest || options.cheapest || !options.compare.empty()) {
-        return complain(context.console,
-                        invalid_argument("--compare, --longest-context, --fewest-devices and "
-                                         "--cheapest need the machines: --fleet FILE, or --on "
-                                         "KIND*N"),
-                        ExitCode::usage);
+    const bool asks = options.longest || options.fewest || options.cheapest;
+    if (asks || !options.compare.empty() || !options.prices.empty()) {
+        return complain(
+            context.console,
+            invalid_argument("--compare, --longest-context, --fewest-devices, "
+                             "--cheapest and --prices need the machines: --fleet FILE, or --on "
+                             "KIND*N"),
+            ExitCode::usage);
     }
     RM_TRY(const Client client, context.connect());
     RM_TRY(const pb::PlanReply plan, plan_job(client, spec));
@@ -169,7 +184,9 @@ Result<ExitCode> run_plan(const PlanOptions& options, VerbContext& context) {
     if (result.ranked.empty()) {
         RM_TRY(remedies, remedies_for(plan.question(), larger_fleet(options)));
     }
-    const PlanAnswer answer{plan.spec, plan.model, plan.fleet, plan.devices, result, remedies};
+    const std::optional<Reason> too_dear = cost_problem(plan, result);
+    const PlanAnswer answer{plan.spec, plan.model, plan.fleet, plan.devices,
+                            result,    remedies,   too_dear};
     if (options.output == OutputFormat::table) {
         print_plan(console.out, answer);
     } else {
@@ -177,7 +194,7 @@ Result<ExitCode> run_plan(const PlanOptions& options, VerbContext& context) {
     }
     console.note(format("{} of {} ways to share the work searched in {}", result.searched,
                         result.shardings, to_string(context.clock.mono() - start)));
-    return result.ranked.empty() ? ExitCode::rejected : ExitCode::ok;
+    return result.ranked.empty() || too_dear ? ExitCode::rejected : ExitCode::ok;
 }
 
 }  // namespace

@@ -24,6 +24,8 @@ struct UpOptions : VerbOptions {
             "Measure each kind of GPU once (auto), never (off), or again and emulated ones too "
             "(now) [auto]",
             one_word_of("auto|off|now"), "auto");
+    std::string prices =
+        add("--prices", prices, "What devices cost (docs/formats/prices.md)", {.type = "FILE"});
     std::string job_file =
         add("--job", job_file, "Run this job file until it ends, then stop", {.type = "FILE"});
     std::string state_dir = add(
@@ -44,8 +46,8 @@ Error about(std::string_view option, const Error& error) {
 
 Result<ClusterOptions> cluster_options(const UpOptions& options) {
     ClusterOptions cluster{options.state_dir,   options.num_workers, options.devices_per_worker,
-                           options.device_kind, options.profile,     options.listen,
-                           options.http};
+                           options.device_kind, options.profile,     options.prices,
+                           options.listen,      options.http};
     if (!options.listen.empty()) {
         if (const auto address = parse_loopback(options.listen); !address) {
             return about("--listen", address.error());

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "controller/core/state.h"
+#include "spec/cost/cost_members.h"
 #include "spec/job_members.h"
 
 // The durable columns of every table, once: storing, loading, events and comparing all walk these.
@@ -90,6 +91,8 @@ void columns(Like<Attempt> auto& attempt, auto&& visit) {
     visit("predicted_all", attempt.predicted.all);
     visit("predicted_device", attempt.predicted.device);
     visit("predicted_host", attempt.predicted.host);
+    const Columns rates(visit, "rates_");
+    describe(rates, attempt.rates);
     visit("started", attempt.started);
     visit("ended", attempt.ended);
     visit("stop_reason", attempt.stop_reason);

@@ -50,8 +50,8 @@ inline constexpr auto kNames<FailureClass> = [] {
 }();
 
 template <>
-inline constexpr std::array<std::string_view, 4> kNames<ReasonKind>{"other", "files", "behind",
-                                                                    "memory"};
+inline constexpr std::array<std::string_view, 5> kNames<ReasonKind>{"other", "files", "behind",
+                                                                    "memory", "cost"};
 
 template <typename E>
 concept HasNames = !kNames<E>.empty();

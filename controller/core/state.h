@@ -54,6 +54,7 @@ struct Attempt {
     NetworkKind network = NetworkKind::gloo;
     Seconds collective_timeout{60};
     PlanPrediction predicted;
+    Rates rates;                    // of a device
     std::vector<RankRecord> ranks;  // by rank
     WallTime started;
     WallTime ended;  // zero while it lives
@@ -191,6 +192,7 @@ struct State {
     // Not stored: configuration, what telemetry.db keeps, and indexes over the tables.
     std::string checkpoint_root;  // for jobs without checkpoint.dir
     Seconds max_bypass = kMaxBypass;
+    PriceList prices;
     std::map<std::pair<NodeId, NodeId>, LinkAlarm> degraded_links;  // by ends: from, to
     std::uint64_t version = 0;           // of the whole state, since this start
     std::uint64_t planning_version = 1;  // of everything a plan depends on

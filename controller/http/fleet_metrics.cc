@@ -9,7 +9,6 @@
 namespace rm {
 namespace {
 
-constexpr Seconds kKeptAfterEnd{120};
 using Labels = std::map<std::string, std::string>;
 
 std::string_view to_string(Availability availability) {
@@ -127,7 +126,7 @@ void FleetMetrics::update_run_info(const State& state, WallTime now) {
     for (const auto& [id, job] : state.jobs) {
         const Attempt* attempt = newest_attempt(state, id);
         if (attempt == nullptr) continue;
-        if (is_terminal(job.state) && now - job.ended > kKeptAfterEnd) continue;
+        if (is_terminal(job.state) && now - job.ended > kRunKeptAfterEnd) continue;
         const Labels labels = run_labels(job, *attempt);
         const auto known = runs_.find(labels);
         runs[labels] = known != runs_.end() ? known->second : &run_info_.Add(labels);

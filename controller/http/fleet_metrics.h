@@ -20,6 +20,8 @@ class Family;
 
 namespace rm {
 
+constexpr Seconds kRunKeptAfterEnd{120};  // series of a run, for the last scrape
+
 // The controller's own metrics (OPERATE.md, "Metrics"): fleet, jobs, run info. Counts transitions
 // as they are committed and reads everything else from the state at each scrape. Thread
 // safe.

@@ -2,6 +2,7 @@
 
 #include "controller/access.h"
 #include "controller/core/event.h"
+#include "controller/http/cost_metrics.h"
 #include "controller/http/plan_metrics.h"
 #include "service/address.h"
 
@@ -53,12 +54,15 @@ bool HttpRoutes::is_open_to(const HttpRequest& request) const {
 }
 
 HttpResponse HttpRoutes::metrics() {
-    ops_.control.read([&](const State& state) {
-        metrics_.update(state, ops_.clock.wall(), ops_.space.refused());
+    const WallTime now = ops_.clock.wall();
+    const std::vector<RunBill> bills = ops_.control.read([&](const State& state) {
+        metrics_.update(state, now, ops_.space.refused());
+        return run_bills(state, now);
     });
     link_metrics_.update(surveys_.view());
     return {.content_type = "text/plain; version=0.0.4",
-            .body = metrics_.expose() + link_metrics_.expose() + plan_metrics(planned_runs(ops_))};
+            .body = metrics_.expose() + link_metrics_.expose() + plan_metrics(planned_runs(ops_)) +
+                    cost_metrics(bills)};
 }
 
 HttpResponse HttpRoutes::service_discovery(const HttpRequest& request) const {

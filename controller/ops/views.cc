@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "controller/core/jobs/job_cost.h"
 #include "service/convert/convert.h"
 
 namespace rm {
@@ -34,7 +35,7 @@ pb::Coordinates to_message(const Mesh::Coords& coords) {
     return message;
 }
 
-pb::Attempt to_message(const Attempt& attempt) {
+pb::Attempt to_message(const Attempt& attempt, WallTime now) {
     pb::Attempt message;
     message.set_epoch(attempt.epoch.value);
     message.set_state(to_message<pb::AttemptState>(attempt.state));
@@ -52,6 +53,7 @@ pb::Attempt to_message(const Attempt& attempt) {
     }
     if (attempt.predicted != PlanPrediction{})
         *message.mutable_predicted() = to_proto(attempt.predicted);
+    if (attempt.rates != Rates{}) *message.mutable_cost() = to_proto(cost_of(attempt, now));
     *message.mutable_started() = to_proto(attempt.started);
     if (attempt.ended.micros != 0) *message.mutable_ended() = to_proto(attempt.ended);
     message.set_cause(attempt.cause);
@@ -159,7 +161,9 @@ pb::Job to_message(const State& state, const Job& job, const Now& now) {
     message.set_continues(job.continues.value);
     message.set_recovered(job.recovered);
     for (const Epoch epoch : epochs_of(state, job.id))
-        *message.add_attempts() = to_message(state.attempts.at(epoch));
+        *message.add_attempts() = to_message(state.attempts.at(epoch), now.wall);
+    if (const RunCost cost = cost_of(state, job, now.wall); cost.money > 0 || cost.kwh > 0)
+        *message.mutable_cost() = to_proto(cost);
     return message;
 }
 

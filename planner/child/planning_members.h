@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "planner/snapshot.h"
+#include "spec/cost/cost_members.h"
 #include "spec/job_members.h"
 #include "spec/plan_members.h"
 #include "topology/members.h"
@@ -25,9 +26,9 @@ void describe(Visit& visit, Like<Reason> auto& reason) {
 
 template <typename Visit>
 void describe(Visit& visit, Like<PlanningJob> auto& job) {
-    auto& [id, spec, waiting_since, excluded, waits, files] = job;
-    visit_named(visit, {"job_id", "spec", "waiting_since_micros", "excluded", "waits"}, id, spec,
-                waiting_since, excluded, waits);
+    auto& [id, spec, waiting_since, excluded, waits, files, spent] = job;
+    visit_named(visit, {"job_id", "spec", "waiting_since_micros", "excluded", "waits", "spent_usd"},
+                id, spec, waiting_since, excluded, waits, spent);
     visit(Member{.name = "files", .written = Written::index_or_none}, files);
 }
 
@@ -64,12 +65,12 @@ void describe(Visit& visit, Like<MeasuredSpeeds> auto& profile) {
 template <typename Visit>
 void describe(Visit& visit, Like<PlanningSnapshot> auto& snapshot) {
     auto& [version, now, max_bypass, pending, behind, devices, files, links, profiles, advise,
-           by_rule] = snapshot;
+           by_rule, prices] = snapshot;
     visit_named(visit,
                 {"version", "now_micros", "max_bypass_seconds", "pending", "devices", "files",
-                 "links", "profiles", "advise", "by_rule"},
-                version, now, max_bypass, pending, devices, files, links, profiles, advise,
-                by_rule);
+                 "links", "profiles", "advise", "by_rule", "prices"},
+                version, now, max_bypass, pending, devices, files, links, profiles, advise, by_rule,
+                prices);
 }
 
 template <typename Visit>

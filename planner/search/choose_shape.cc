@@ -9,6 +9,7 @@
 #include "engine/train/rank_config.h"
 #include "engine/train/rank_device.h"
 #include "planner/placement/graph_devices.h"
+#include "planner/search/cost_limit.h"
 #include "planner/search/extremes.h"
 #include "planner/search/search.h"
 #include "planner/search/shortage.h"
@@ -101,42 +102,84 @@ std::unique_ptr<Kernels> kernels_like(const ShapeQuestion& question) {
     return kernels ? *std::move(kernels) : nullptr;
 }
 
+// A search with what it refers to.
+struct Asked {
+    JobSpec spec;
+    ModelConfig model;
+    FleetSpec fleet;
+    int ranks = 0;
+    std::vector<Mesh> meshes;
+    std::vector<Endpoint> places;
+    bool is_host_device = false;
+    std::unique_ptr<Kernels> like;
+
+    SearchQuestion question() const {
+        return {spec, model, fleet, ranks, meshes, places, is_host_device, like.get()};
+    }
+};
+
+Asked asked_by(const ShapeQuestion& question, ModelConfig model, DeviceProfile profile) {
+    const PlanningDevice& device = *question.free.front();
+    std::vector<Endpoint> places = places_in(question.snapshot.links, question.free);
+    profile.memory = {};  // the limits say how much of it there is
+    const auto devices = static_cast<int>(question.free.size());
+    // The job's own mesh keeps the job's stage of ZeRO, too.
+    const bool by_rule = !question.spec.parallel && places.empty();
+    FleetSpec fleet{
+        std::move(profile), places.empty() ? free_links(devices) : question.snapshot.links, {}};
+    return {.spec = limited(question.spec, device),
+            .model = std::move(model),
+            .fleet = std::move(fleet),
+            .ranks = question.mesh.num_ranks(),
+            .meshes = by_rule ? std::vector{question.mesh} : std::vector<Mesh>{},
+            .places = std::move(places),
+            .is_host_device = device.kind == "cpu" && !question.spec.memory.device,
+            .like = kernels_like(question)};
+}
+
 std::string advice_on(const SearchQuestion& question) {
     const auto remedies = remedies_for(question, nullptr);
     return remedies ? advice_text(*remedies) : std::string();
 }
 
-ShapeDecision search(const ShapeQuestion& question, const ModelConfig& model,
-                     DeviceProfile profile) {
-    const JobSpec spec = limited(question.spec, *question.free.front());
-    const std::vector<Endpoint> places = places_in(question.snapshot.links, question.free);
-    const int ranks = question.mesh.num_ranks();
-    profile.memory = {};  // the limits say how much of it there is
-    const auto devices = static_cast<int>(question.free.size());
-    const FleetSpec fleet{
-        std::move(profile), places.empty() ? free_links(devices) : question.snapshot.links, {}};
-    // The job's own mesh keeps the job's stage of ZeRO, too.
-    const bool by_rule = !question.spec.parallel && places.empty();
-    const std::vector<Mesh> meshes = by_rule ? std::vector{question.mesh} : std::vector<Mesh>{};
-    const bool is_cpu = question.free.front()->kind == "cpu" && !question.spec.memory.device;
-    const std::unique_ptr<Kernels> like = kernels_like(question);
-    const SearchQuestion asked{spec, model, fleet, ranks, meshes, places, is_cpu, like.get()};
-    const auto result = search_plans(asked, {.ranked = 1});
+// `asked` is null where nothing can be searched.
+ShapeDecision within_cost(const ShapeQuestion& question, PlanShape shape, const Asked* asked) {
+    const std::string& kind = question.free.front()->kind;
+    const auto priced = question.snapshot.prices.find(kind);
+    const Rates rates = priced == question.snapshot.prices.end() ? Rates() : priced->second;
+    const CostQuestion cost{question.spec, kind, rates, question.spent_usd};
+    auto reason = over_cost_limit(cost, to_string(Sharding{shape.mesh, shape.zero}),
+                                  shape.mesh.num_ranks(), shape.predicted.all);
+    if (!reason) return shape;
+    if (reason->remedy.empty() && asked != nullptr && question.snapshot.advise)
+        reason->remedy = cheapest_text(cost, asked->question());
+    return Reasons{*std::move(reason)};
+}
+
+ShapeDecision by_rule(const ShapeQuestion& question) {
+    ShapeDecision decision = shape_by_rule(question);
+    PlanShape* shape = std::get_if<PlanShape>(&decision);
+    return shape == nullptr ? decision : within_cost(question, std::move(*shape), nullptr);
+}
+
+ShapeDecision search(const ShapeQuestion& question, const Asked& asked) {
+    const auto result = search_plans(asked.question(), {.ranked = 1});
     if (!result) return Reasons{reason_from(result.error().message, ReasonKind::memory)};
-    if (!result->ranked.empty()) return shape_of(result->ranked.front(), question.spec);
+    if (!result->ranked.empty())
+        return within_cost(question, shape_of(result->ranked.front(), question.spec), &asked);
     return Reasons{{shortage_text(*result),
-                    question.snapshot.advise ? advice_on(asked) : std::string(),
+                    question.snapshot.advise ? advice_on(asked.question()) : std::string(),
                     ReasonKind::memory}};
 }
 
 }  // namespace
 
 ShapeDecision choose_shape(const ShapeQuestion& question) {
-    if (question.snapshot.by_rule) return shape_by_rule(question);
+    if (question.snapshot.by_rule) return by_rule(question);
     auto profile = profile_of(question);
-    const auto model = planned_model(question.spec);
-    if (!profile || !model) return shape_by_rule(question);
-    return search(question, *model, *std::move(profile));
+    auto model = planned_model(question.spec);
+    if (!profile || !model) return by_rule(question);
+    return search(question, asked_by(question, *std::move(model), *std::move(profile)));
 }
 
 }  // namespace rm

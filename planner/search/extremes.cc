@@ -234,4 +234,22 @@ Result<std::vector<Remedy>> remedies_for(const SearchQuestion& question,
     return Remedies(question, larger).run();
 }
 
+std::optional<RankedPlan> cheapest_plan(const SearchQuestion& question) {
+    const int all = question.most_devices();
+    JobSpec spec = question.spec;
+    spec.resources.devices = 0;
+    std::optional<RankedPlan> best;
+    double least = 0;
+    for (int devices = 1; devices < 2 * all; devices *= 2) {
+        const int number = std::min(devices, all);
+        auto result = search_plans(about(question, spec, number, {}), {.ranked = 1});
+        if (!result || result->ranked.empty()) continue;
+        const double held = number * result->ranked.front().time(spec).value;
+        if (best && held >= least) continue;
+        least = held;
+        best = std::move(result->ranked.front());
+    }
+    return best;
+}
+
 }  // namespace rm

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,11 @@ Result<std::int64_t> longest_context(const SearchQuestion& question);
 // The fewest devices, at most the fleet's, on which some plan fits; 0: too few. Takes it that more
 // devices hold what fewer do.
 Result<int> fewest_devices(const SearchQuestion& question);
+
+// The fastest plan on 1, 2, 4 and so on or all devices, whichever number holds its devices for the
+// least device time, which money is in proportion to; nothing: no plan fits on any. The job's own
+// mesh stays.
+std::optional<RankedPlan> cheapest_plan(const SearchQuestion& question);
 
 // A change after which some plan fits, and its fastest plan.
 struct Remedy {

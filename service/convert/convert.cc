@@ -66,6 +66,12 @@ pb::Plan to_proto(const Plan& plan) {
 pb::PlanPrediction to_proto(const PlanPrediction& predicted) {
     return proto_of<pb::PlanPrediction>(predicted);
 }
+pb::RunCost to_proto(const RunCost& cost) {
+    return proto_of<pb::RunCost>(cost);
+}
+RunCost from_proto(const pb::RunCost& cost) {
+    return value_from<RunCost>(cost).value();
+}
 pb::MemoryPolicy to_proto(const MemoryPolicy& policy) {
     return proto_of<pb::MemoryPolicy>(policy);
 }

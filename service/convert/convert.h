@@ -31,6 +31,7 @@ class Plan;
 class PlanPrediction;
 class PlacementReport;
 class Root;
+class RunCost;
 class StepReport;
 class WorkerMessage;
 }  // namespace ringmaster::v1
@@ -49,6 +50,8 @@ Result<Mesh> from_proto(const pb::MeshSpec& mesh);
 
 pb::Plan to_proto(const Plan& plan);
 pb::PlanPrediction to_proto(const PlanPrediction& predicted);
+pb::RunCost to_proto(const RunCost& cost);
+RunCost from_proto(const pb::RunCost& cost);
 
 pb::MemoryPolicy to_proto(const MemoryPolicy& policy);
 Result<MemoryPolicy> from_proto(const pb::MemoryPolicy& policy);

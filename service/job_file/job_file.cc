@@ -168,9 +168,6 @@ public:
     static Status read(const YamlValue& value, T& target, const std::string& base) {
         JobFileFields keys(base);
         describe(keys, target);
-        if constexpr (std::is_same_v<T, ResourcesSpec>) {
-            keys.fields_.push_back({"max_cost_usd", not_there_yet()});
-        }
         RM_RETURN_IF_ERROR(read_map(value, keys.fields_));
         if constexpr (std::is_same_v<T, DataSpec>) {
             return check_positions(value, target.documents);

@@ -231,11 +231,4 @@ YamlReader read_path(std::string& target, const std::string& base_directory) {
     };
 }
 
-YamlReader not_there_yet() {
-    return [](const YamlValue& value) -> Status {
-        return error_at(value.file_name, value.key_place,
-                        format("{} is not supported yet; remove the key", value.path));
-    };
-}
-
 }  // namespace rm

@@ -62,8 +62,6 @@ YamlReader read_bytes(Bytes& target);                        // see parse_bytes
 YamlReader read_steps(std::int64_t& target);                 // "10 steps"
 YamlReader read_duration(Seconds& target);                   // see parse_seconds
 YamlReader read_path(std::string& target, const std::string& base_directory);
-// A key whose feature does not exist: refused by name, at the key.
-YamlReader not_there_yet();
 
 // Names, in one sentence, the job file's key for another trainer's `key` (lr, cp, epochs, wandb).
 // Nothing for a word that none of them has.

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fstream>
+#include <iterator>
 #include <sstream>
 #include <unordered_set>
 #include <utility>
@@ -321,6 +323,12 @@ Result<YamlNode> parse_yaml(std::string_view text, std::string_view file_name) {
         return syntax_error(text, file_name, place_of(e.mark), e.msg);
     }
     return builder.take();
+}
+
+Result<YamlNode> read_yaml_file(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return make_error(ErrorCode::not_found, "{}: cannot be read", path);
+    return parse_yaml(std::string(std::istreambuf_iterator<char>(file), {}), path);
 }
 
 }  // namespace rm

@@ -45,5 +45,7 @@ Status set_value(YamlNode& root, std::string_view path, YamlNode value);
 
 // One document, UTF-8, at most 1 MiB and 16 levels. An empty text is a null node.
 Result<YamlNode> parse_yaml(std::string_view text, std::string_view file_name);
+// Errors: also NOT_FOUND.
+Result<YamlNode> read_yaml_file(const std::string& path);
 
 }  // namespace rm

@@ -57,8 +57,7 @@ TEST_F(BadInput, AWrongValueIsNamedWithItsPlace) {
 }
 
 TEST_F(BadInput, AFeatureThatIsNotThereIsRefusedByName) {
-    expect_in(refused({.extra = "resources: {max_cost_usd: 5}\n"}),
-              {"job.yaml:9:", "max_cost_usd", "not supported yet"});
+    expect_in(refused({.extra = "precision: fp8\n"}), {"job.yaml:9:", "fp8", "not supported yet"});
 }
 
 TEST_F(BadInput, BrokenYamlIsPointedAt) {

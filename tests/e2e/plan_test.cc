@@ -12,7 +12,10 @@ using testing::HasSubstr;
 class PlanTest : public E2eTest {
 protected:
     void SetUp() override {
-        up_ = up(state_, {"--workers", "1", "--devices-per-worker", "2", "--profile", "now"});
+        write_file(path("prices.yaml"),
+                   "cpu: {price: {per_device_hour: 36, currency: USD, date: 2026-11-01}}\n");
+        up_ = up(state_, {"--workers", "1", "--devices-per-worker", "2", "--profile", "now",
+                          "--prices", path("prices.yaml")});
         ASSERT_TRUE(up_);
         job_ = write_job({.stages = "  - {context: 16384, batch: 16384, tokens: 32768, "
                                     "learning_rate: 2e-3}\n",
@@ -47,6 +50,19 @@ protected:
     }
     static std::int64_t planned(const Json& plan) {
         return plan.at("predicted").at("deviceBytes").get<std::int64_t>();
+    }
+    // A limit below the plan's cost refuses the job with the cheapest plan beside it.
+    void expect_a_limit_of_cost() {
+        const Json reply = Json::parse(at(state_, {"plan", job_, "-o", "json"}).out);
+        const double cost = reply.at("cost").at("money").get<double>();
+        EXPECT_DOUBLE_EQ(cost,
+                         0.02 * reply.at("plan").at("predicted").at("allSeconds").get<double>());
+        const Finished refused = submit_with({format("resources.max_cost_usd={}", 0.01 * cost)});
+        EXPECT_EQ(refused.code, 4) << refused.out;
+        EXPECT_THAT(refused.err, HasSubstr("the fastest plan, "));
+        EXPECT_THAT(refused.err, HasSubstr(" USD, more than max_cost_usd "));
+        EXPECT_THAT(refused.err, HasSubstr("; the cheapest plan, "));
+        trained({format("resources.max_cost_usd={}", 2 * cost)});
     }
     // Counts its device without the buffers of its network, which no dry run sees.
     static std::int64_t taken(const Json& job) {
@@ -89,6 +105,7 @@ TEST_F(PlanTest, AQuarterOfTheMemoryTrainsToTheSameLossAndWhatCannotFitIsRefused
     EXPECT_THAT(refused.err, HasSubstr("it fits with memory: {offload: auto, windows: auto} ("));
     const Json mended = trained({pinned[0], pinned[1], "memory.offload=auto"});
     EXPECT_EQ(mended.at("attempts").at(0).at("memory").at("kept"), "host");
+    expect_a_limit_of_cost();
 }
 
 }  // namespace

@@ -209,8 +209,6 @@ TEST(JobFile, RefusesDuplicateKeys) {
 }
 
 TEST(JobFile, RefusesFeaturesThatAreNotThereByName) {
-    EXPECT_EQ(error_of(with("resources: {max_cost_usd: 500}")),
-              "job.yaml:5:13: resources.max_cost_usd is not supported yet; remove the key");
     EXPECT_EQ(error_of(with("precision: fp8")),
               "job.yaml:5:12: precision: fp8 is not supported yet; use bf16 or fp32");
 }

@@ -124,7 +124,7 @@ inline void fill(Rng& rng, std::optional<Mesh>& mesh) {
     fill(rng, mesh.emplace());
 }
 inline void fill(Rng& rng, Plan& plan) {
-    auto& [mesh, zero, placement, memory, network, timeout, predicted] = plan;
+    auto& [mesh, zero, placement, memory, network, timeout, predicted, rates] = plan;
     placement.clear();  // does not travel
     fill_all(rng, mesh, zero, memory, network, timeout);
 }

@@ -40,9 +40,9 @@ constexpr std::size_t arity() {
 
 template <typename T>
 constexpr std::size_t kToVisit = arity<T>();
-// The members of its plan stand beside its own, without placement and prediction.
+// The members of its plan stand beside its own, without placement, prediction and rates.
 template <>
-constexpr std::size_t kToVisit<LaunchAttempt> = arity<LaunchAttempt>() - 1 + arity<Plan>() - 2;
+constexpr std::size_t kToVisit<LaunchAttempt> = arity<LaunchAttempt>() - 1 + arity<Plan>() - 3;
 
 // Counts the members that a description visits, and checks the structures below.
 struct Counter {

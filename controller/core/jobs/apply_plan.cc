@@ -38,6 +38,7 @@ Attempt planned_attempt(Epoch epoch, const JobId& job, const Plan& plan, WallTim
                     .network = plan.network,
                     .collective_timeout = plan.collective_timeout,
                     .predicted = plan.predicted,
+                    .rates = plan.rates,
                     .started = now};
     for (const DeviceId& device : plan.placement)
         attempt.ranks.push_back({.device = device});

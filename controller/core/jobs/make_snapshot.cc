@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "controller/core/jobs/job_cost.h"
 #include "controller/core/jobs/retry.h"
 #include "controller/core/roots/job_files.h"
 
@@ -49,6 +50,8 @@ PlanningJob describe(const State& state, const Job& job, WallTime now) {
                     .waiting_since = state.queued.at(job.id),
                     .excluded = job.excluded,
                     .waits = {}};
+    // Its attempts have ended: `now`, a steady time, ends none of them.
+    out.spent_usd = spent_usd(state, job, now);
     // The reason with which it returned to the queue says when its retry is due.
     if (backs_off(job, now)) out.waits = job.blocking_reasons.front();
     if (const Reason hold = hold_reason(state, now); !hold.empty()) out.waits = hold;
@@ -179,6 +182,7 @@ std::vector<PlanningDevice> planning_devices(const State& state) {
 PlanningSnapshot planning_snapshot(const State& state, WallTime now) {
     PlanningSnapshot snapshot{
         .version = state.planning_version, .now = now, .max_bypass = state.max_bypass};
+    snapshot.prices = state.prices;
     const std::vector<const Job*> pending = queue(state);
     Files files(state, now);
     for (std::size_t i = 0; i < pending.size(); ++i) {
@@ -197,6 +201,7 @@ PlanningSnapshot planning_snapshot(const State& state, WallTime now) {
 PlanningSnapshot idle_snapshot(const State& state, const JobSpec& spec, WallTime now) {
     PlanningSnapshot snapshot{
         .version = state.planning_version, .now = now, .max_bypass = state.max_bypass};
+    snapshot.prices = state.prices;
     snapshot.pending.push_back(
         {.id = {"planned"}, .spec = spec, .waiting_since = now, .excluded = {}, .waits = {}});
     set_devices(state, snapshot);

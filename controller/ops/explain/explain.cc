@@ -203,8 +203,9 @@ void add_excluded(const Job& job, Findings& findings) {
 }
 
 std::string subject_of(ReasonKind kind) {
-    if (kind == ReasonKind::files) return "files";
-    return kind == ReasonKind::memory ? "memory" : "devices";
+    const bool is_subject =
+        kind == ReasonKind::files || kind == ReasonKind::memory || kind == ReasonKind::cost;
+    return is_subject ? std::string(to_string(kind)) : "devices";
 }
 
 Findings explain_pending(const State& state, const Job& job, const Now& now) {

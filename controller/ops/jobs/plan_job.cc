@@ -38,11 +38,12 @@ bool has_speeds(const PlanningSnapshot& snapshot) {
                        });
 }
 
-const Reason* shortage(const PlanDecision& decision) {
+// That no plan fits, or that all cost too much.
+const Reason* refusal(const PlanDecision& decision) {
     const auto* reasons = std::get_if<Reasons>(&decision.decision);
     if (reasons == nullptr) return nullptr;
     const auto found = std::find_if(reasons->begin(), reasons->end(), [](const Reason& reason) {
-        return reason.kind == ReasonKind::memory;
+        return reason.kind == ReasonKind::memory || reason.kind == ReasonKind::cost;
     });
     return found == reasons->end() ? nullptr : &*found;
 }
@@ -56,7 +57,7 @@ std::string kind_of(const PlanningSnapshot& snapshot, const DeviceId& id) {
 // With the changes that would fit, where no plan does and they are found in time.
 Result<PlanDecision> advised_plan(OpsContext& context, const PlanningSnapshot& snapshot) {
     RM_TRY(PlanDecision decision, plan_alone(context, snapshot, Advise::no));
-    if (shortage(decision) == nullptr) return decision;
+    if (refusal(decision) == nullptr) return decision;
     auto advised = plan_alone(context, snapshot, Advise::yes);
     return advised ? *std::move(advised) : std::move(decision);
 }
@@ -65,15 +66,15 @@ Result<PlanDecision> advised_plan(OpsContext& context, const PlanningSnapshot& s
 
 Status check_some_plan_fits(OpsContext& context, const JobSpec& spec) {
     const PlanningSnapshot snapshot = snapshot_for(context, spec);
-    if (!has_speeds(snapshot)) return {};
+    if (!has_speeds(snapshot) && spec.resources.max_cost_usd <= 0) return {};
     const auto decision = advised_plan(context, snapshot);
     if (!decision) {
         log_event(LogLevel::warning, "submission_not_planned",
                   {{"job", spec.name}, {"reason", decision.error().message}});
         return {};
     }
-    const Reason* short_of = shortage(*decision);
-    return short_of == nullptr ? Status() : invalid_argument("{}", to_string(*short_of));
+    const Reason* against = refusal(*decision);
+    return against == nullptr ? Status() : invalid_argument("{}", to_string(*against));
 }
 
 Result<pb::PlanReply> plan_job(OpsContext& context, const pb::PlanRequest& request) {
@@ -85,6 +86,7 @@ Result<pb::PlanReply> plan_job(OpsContext& context, const pb::PlanRequest& reque
     pb::PlanReply reply;
     if (const Plan* plan = std::get_if<Plan>(&decision.decision)) {
         *reply.mutable_plan() = to_proto(*plan);
+        if (plan->rates != Rates{}) *reply.mutable_cost() = to_proto(cost_of(*plan));
         reply.set_kind(kind_of(snapshot, plan->placement.front()));
         return reply;
     }

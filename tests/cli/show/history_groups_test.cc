@@ -67,9 +67,31 @@ TEST(HistoryGroups, AddUpJobsAttemptsAndDeviceTime) {
     std::ostringstream csv;
     groups_csv(groups, HistoryKey::state).print_csv(csv);
     EXPECT_EQ(csv.str().substr(0, csv.str().find('\n')),
-              "state,jobs,succeeded,failed,cancelled,attempts,device_hours,tokens");
+              "state,jobs,succeeded,failed,cancelled,attempts,device_hours,tokens,cost,kwh");
     EXPECT_NE(groups_json(groups, HistoryKey::state).find(R"({"state":"pending","jobs":1,)"),
               std::string::npos);
+}
+
+TEST(HistoryGroups, AddUpMoneyByCurrency) {
+    std::vector<pb::Job> jobs(3, ended_job(pb::JOB_STATE_SUCCEEDED));
+    const auto costs = [&](int job, double money, const char* currency, double kwh) {
+        jobs[usize(job)].mutable_cost()->set_money(money);
+        jobs[usize(job)].mutable_cost()->set_currency(currency);
+        jobs[usize(job)].mutable_cost()->set_kwh(kwh);
+    };
+    costs(0, 2, "USD", 1);
+    costs(1, 3.5, "USD", 2);
+    costs(2, 1, "EUR", 4);
+    const auto groups = group_jobs(jobs, HistoryKey::model, after_submission(100));
+    std::ostringstream out;
+    groups_table(groups, HistoryKey::model).print({out});
+    EXPECT_NE(out.str().find("  1.00 EUR + 5.50 USD  "), std::string::npos) << out.str();
+    EXPECT_NE(
+        groups_json(groups, HistoryKey::model).find(R"("money":{"EUR":1.0,"USD":5.5},"kwh":7.0)"),
+        std::string::npos)
+        << groups_json(groups, HistoryKey::model);
+    sort_jobs(jobs, HistoryKey::cost, Order::usual);
+    EXPECT_EQ(jobs.front().cost().money(), 3.5);
 }
 
 }  // namespace

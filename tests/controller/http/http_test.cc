@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "controller/http/cost_metrics.h"
 #include "controller/http/plan_metrics.h"
 #include "service/address.h"
 #include "tests/controller/running.h"
@@ -62,6 +63,17 @@ TEST(PlanMetrics, SayHowFarTheMedianStepAndTheMemoryAreFromThePlan) {
     run.last = {step_of(0, 1, 5)};
     EXPECT_EQ(plan_metrics({run}).find("abc123"), std::string::npos)
         << "of the longest stage nothing is measured yet";
+}
+
+TEST(CostMetrics, AreTheMoneyAndTheEnergyOfRuns) {
+    const std::string text =
+        cost_metrics({{{"abc123"}, {.time = {60}, .money = 2.5, .currency = "EUR", .kwh = 0.5}},
+                      {{"free01"}, {}}});
+    EXPECT_TRUE(has_line(text, "ringmaster_run_cost_total{currency=\"EUR\",run=\"abc123\"} 2.5"))
+        << text;
+    EXPECT_TRUE(has_line(text, "ringmaster_run_energy_joules_total{run=\"abc123\"} 1800000"))
+        << text;
+    EXPECT_EQ(text.find("free01"), std::string::npos) << "nothing says what it costs";
 }
 
 struct Served : Running {

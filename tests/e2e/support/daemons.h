@@ -23,9 +23,11 @@ protected:
         if (controller_) controller_->signal(SIGTERM);
         if (controller_) controller_->wait(Seconds{30});
     }
-    void start_controller() {
-        controller_ = start({program("ringmaster-controller"), "--state", path("c"), "--listen",
-                             address_, "--http", "none"});
+    void start_controller(const std::vector<std::string>& flags = {"--http", "none"}) {
+        std::vector<std::string> words = {program("ringmaster-controller"), "--state", path("c"),
+                                          "--listen", address_};
+        words.insert(words.end(), flags.begin(), flags.end());
+        controller_ = start(words);
         EXPECT_TRUE(wait_until(Seconds{30}, [&] { return there({"ls"}).code == 0; }));
     }
     void start_worker(const std::string& name) {

@@ -125,6 +125,20 @@ TEST_F(ChooseShape, SaysWhatIsMissingWhereNothingFits) {
     EXPECT_EQ(std::get<Reasons>(choose()).front().kind, ReasonKind::memory);
 }
 
+TEST_F(ChooseShape, IsRefusedAboveTheCostOfTheJobWithTheCheapestBesideIt) {
+    join_gpus();
+    snapshot.prices["L40S"].price = {.per_device_hour = 1.45, .currency = "USD"};
+    const double cost = cost_of(snapshot.prices["L40S"], 8, shape().predicted.all).money;
+    spec.resources.max_cost_usd = cost;
+    EXPECT_EQ(shape().mesh.num_ranks(), 8);
+    spec.resources.max_cost_usd = 0.9 * cost;
+    EXPECT_THAT(against(), HasSubstr("the fastest plan, "));
+    snapshot.advise = true;
+    EXPECT_THAT(against(), HasSubstr("; the cheapest plan, "));
+    snapshot.by_rule = true;
+    EXPECT_THAT(against(), HasSubstr("no dry run says how long"));
+}
+
 TEST_F(ChooseShape, IsThatOfTheRuleWhereNothingIsKnown) {
     join("L41S", 8, {45 * kGiB}, {});
     const PlanShape rule{mesh_of(1, 8, 1, 1), 0, resolve_memory({})};

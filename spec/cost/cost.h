@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "base/result.h"
@@ -7,10 +8,12 @@
 
 namespace rm {
 
+inline constexpr const char* kDollars = "USD";
+
 // The rent of a device, from a list that has a date.
 struct Price {
     double per_device_hour = 0;  // 0: not known
-    std::string currency = "USD";
+    std::string currency;        // USD
     std::string provider;
     std::string commitment;  // "on demand", "reserved 1 year"
     std::string date;        // 2026-11-01
@@ -31,15 +34,27 @@ struct Rates {
     PowerFigures power;
     bool operator==(const Rates&) const = default;
 };
+using PriceList = std::map<std::string, Rates>;  // by kind of device
 
-// The cost of `devices` devices that are held for `time`; 0 where a figure is not known.
+// The cost of devices that are held for a time; 0 where a figure is not known.
 struct RunCost {
     Seconds time;
     double money = 0;
+    std::string currency;
     double kwh = 0;  // at the building's meter
     double kg_co2 = 0;
+    bool operator==(const RunCost&) const = default;
 };
-RunCost cost_of(const Rates& rates, int devices, Seconds time);
+// `joules`: what the devices' own meters counted, in place of device_watts; 0: they counted
+// nothing.
+RunCost cost_of(const Rates& rates, int devices, Seconds time, double joules = 0);
+// The sum of two costs of one run. Money in another currency than `to`'s is left out.
+void add_cost(RunCost& to, const RunCost& cost);
+
+// "12.34 USD"; small amounts have four digits. Empty: no price is known.
+std::string money_text(double money, const std::string& currency);
+// "12.34 USD, 0.9 kWh, 0.3 kg of CO2"; empty: nothing is known.
+std::string to_string(const RunCost& cost);
 
 // Errors name the figure that is negative, or a pue below 1.
 Status check_rates(const Rates& rates);

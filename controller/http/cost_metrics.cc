@@ -1,0 +1,41 @@
+#include "controller/http/cost_metrics.h"
+
+#include "controller/core/jobs/job_cost.h"
+#include "controller/http/fleet_metrics.h"
+#include "service/http/metrics.h"
+
+namespace rm {
+namespace {
+
+constexpr double kJoulesPerKwh = 3.6e6;
+
+}  // namespace
+
+std::vector<RunBill> run_bills(const State& state, WallTime now) {
+    std::vector<RunBill> bills;
+    for (const auto& [id, job] : state.jobs) {
+        if (newest_attempt(state, id) == nullptr) continue;
+        if (is_terminal(job.state) && now - job.ended > kRunKeptAfterEnd) continue;
+        bills.push_back({id, cost_of(state, job, now)});
+    }
+    return bills;
+}
+
+std::string cost_metrics(const std::vector<RunBill>& bills) {
+    prometheus::Registry registry;
+    auto& money = counter_family(registry, "ringmaster_run_cost_total",
+                                 "What a run has cost by the controller's prices, all attempts "
+                                 "together, in the labelled currency.");
+    auto& energy = counter_family(registry, "ringmaster_run_energy_joules_total",
+                                  "Energy of a run at the building's meter, all attempts together: "
+                                  "measured where its attempts have ended on GPUs, or else by the "
+                                  "power in the controller's prices.");
+    for (const auto& [job, cost] : bills) {
+        if (!cost.currency.empty())
+            money.Add({{"run", job.value}, {"currency", cost.currency}}).Increment(cost.money);
+        if (cost.kwh > 0) energy.Add({{"run", job.value}}).Increment(cost.kwh * kJoulesPerKwh);
+    }
+    return expose(registry);
+}
+
+}  // namespace rm
