@@ -31,6 +31,7 @@ constexpr std::string_view kUsage =
     "       ring-bench predict [--steps N] [--jobs NAME,...] [--profiles DIR] [--json FILE]\n"
     "       ring-bench placement [--nodes N] [--seeds N] [--budget N] [--json]\n"
     "       ring-bench published\n"
+    "       ring-bench fits\n"
     "Rates of a backend, medians of repeated runs, beside the machine's measured peak. Others "
     "take\n"
     "turns with us in the same run: a bare loop over oneDNN's product (gemm) and, with --peer "
@@ -50,10 +51,11 @@ struct OwnCommand {
     std::string_view name;
     int (*run)(std::span<char*> words);
 };
-constexpr OwnCommand kOthers[] = {
-    {"tokenize", run_tokenize}, {"balance", run_balance},     {"arena", run_arena},
-    {"overlap", run_overlap},   {"device", run_device},       {"dry-run", run_dry_run},
-    {"predict", run_predict},   {"placement", run_placement}, {"published", run_published}};
+constexpr OwnCommand kOthers[] = {{"tokenize", run_tokenize},   {"balance", run_balance},
+                                  {"arena", run_arena},         {"overlap", run_overlap},
+                                  {"device", run_device},       {"dry-run", run_dry_run},
+                                  {"predict", run_predict},     {"placement", run_placement},
+                                  {"published", run_published}, {"fits", run_fits}};
 
 std::vector<std::string_view> names() {
     std::vector<std::string_view> names;

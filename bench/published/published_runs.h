@@ -11,6 +11,10 @@
 // here was fitted to.
 namespace rm::bench {
 
+// Qwen3 (arXiv:2505.09388), without its norms of queries and keys; 8 heads of keys, head dim 128.
+ModelConfig qwen3(std::int64_t hidden, std::int64_t layers, std::int64_t query_heads,
+                  std::int64_t feed_forward, bool tied);
+
 struct PublishedRun {
     std::string name;  // the model
     std::string how;   // its setup, as far as it is known, and who published it

@@ -1,4 +1,4 @@
-#include "bench/engine/published_runs.h"
+#include "bench/published/published_runs.h"
 
 #include "engine/dry_run/choose_memory.h"
 
@@ -6,20 +6,6 @@ namespace rm::bench {
 namespace {
 
 constexpr std::int64_t kMi = std::int64_t{1} << 20;
-
-// Qwen3 (arXiv:2505.09388), without its norms of queries and keys.
-ModelConfig qwen3(std::int64_t hidden, std::int64_t layers, std::int64_t query_heads,
-                  std::int64_t feed_forward, bool tied) {
-    return {.vocabulary = 151'936,
-            .hidden = hidden,
-            .num_layers = layers,
-            .num_query_heads = query_heads,
-            .num_kv_heads = 8,
-            .head_dim = 128,
-            .feed_forward = feed_forward,
-            .norm_eps = 1e-6,
-            .tied_head = tied};
-}
 
 std::vector<SpeedPoint> points_of(const std::array<double, 6>& speeds) {
     std::vector<SpeedPoint> points;
@@ -32,6 +18,19 @@ std::vector<SpeedPoint> points_of(const std::array<double, 6>& speeds) {
 }
 
 }  // namespace
+
+ModelConfig qwen3(std::int64_t hidden, std::int64_t layers, std::int64_t query_heads,
+                  std::int64_t feed_forward, bool tied) {
+    return {.vocabulary = 151'936,
+            .hidden = hidden,
+            .num_layers = layers,
+            .num_query_heads = query_heads,
+            .num_kv_heads = 8,
+            .head_dim = 128,
+            .feed_forward = feed_forward,
+            .norm_eps = 1e-6,
+            .tied_head = tied};
+}
 
 const std::array<AttentionKernels, 3> kAttentionKernels = {{
     {"cuDNN",
