@@ -4,6 +4,7 @@
 
 #include "engine/comm/communicator.h"
 #include "engine/dry_run/steady_ring.h"
+#include "engine/train/save/meeting.h"
 
 namespace rm {
 namespace {
@@ -22,6 +23,8 @@ MemoryReport state_of(DryRank& rank) {
         const Bytes host = rank.engine().state().host_bytes(kind);
         if (host.value > 0) report.add(on_host(to_string(kind)), host);
     }
+    report.add(std::string(to_string(MemoryKind::communication)),
+               Meeting::memory(rank.engine().spec().mesh.num_ranks()));
     return report;
 }
 

@@ -32,6 +32,9 @@ const ProfileShapes& small_shapes() {
                      {512, 3072, 1024}},
         .tokens = {{64, 256}, {512, 256}, {512, 1024}, {2048, 1024}},
         .attention = {{128, 128, 4, 2}, {512, 512, 4, 2}, {256, 1024, 4, 2}, {256, 4096, 4, 2}},
+        // Exponentials and sums do not get fewer with the head dim: a FLOP of short heads takes
+        // longer.
+        .head_dims = {16, 32, 64, 128},
         .attention_rows = {{256, 4}, {1024, 4}, {4096, 4}},
         .heads = {{128, 256, 4096}, {128, 512, 4096}, {128, 1024, 4096}},
         .updates = {1 << 12, 1 << 16, 1 << 20, 1 << 23},
@@ -124,7 +127,7 @@ void add_shapes(const ProfileShapes& shapes, ProfileSampler& sampler) {
         sampler.add_if_room([&, T = T, N = N, K = K] { sampler.products(T, N, K); });
     for (const auto& [T, C] : shapes.tokens)
         sampler.add_if_room([&, T = T, C = C] { sampler.tokens(T, C); });
-    for (const std::int64_t D : {64, 128}) {
+    for (const std::int64_t D : shapes.head_dims) {
         for (ProfileSampler::AttentionShape shape : shapes.attention) {
             shape.D = D;
             sampler.add_if_room([&] { sampler.attention(shape); });

@@ -25,6 +25,7 @@ struct ProfileShapes {
     std::vector<Product> products;
     std::vector<Tokens> tokens;
     std::vector<ProfileSampler::AttentionShape> attention;  // of each head dim; D is not set
+    std::vector<std::int64_t> head_dims = {64, 128};
     std::vector<Rows> attention_rows;
     std::vector<Head> heads;
     std::vector<std::int64_t> updates;    // weights

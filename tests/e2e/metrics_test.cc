@@ -5,12 +5,11 @@
 #include <sstream>
 
 #include "tests/e2e/support/e2e_test.h"
-#include "tests/e2e/support/http_get.h"
+#include "tests/e2e/support/prometheus.h"
 
 namespace rm::e2e {
 namespace {
 
-constexpr const char* kPrometheus = "/usr/bin/prometheus";
 constexpr const char* kPromtool = "/usr/bin/promtool";
 
 const std::string kEndless =
@@ -70,36 +69,19 @@ TEST_F(Metrics, AreCleanForPromtool) {
 class RealPrometheus : public Metrics {
 protected:
     void SetUp() override {
-        if (access(kPrometheus, X_OK) != 0) GTEST_SKIP() << kPrometheus << " is not installed";
+        if (!Prometheus::is_there()) GTEST_SKIP() << Prometheus::kProgram << " is not installed";
         Metrics::SetUp();
         if (HasFatalFailure()) return;
-        write_file(
-            path("prometheus.yml"),
-            format("global: {{scrape_interval: 1s}}\n"
-                   "scrape_configs:\n"
-                   "  - job_name: ringmaster\n"
-                   "    http_sd_configs: [{{url: 'http://{}/api/v1/sd', refresh_interval: 1s}}]\n",
-                   controller_));
-        address_ = format("127.0.0.1:{}", free_port());
-        prometheus_ = start({kPrometheus, "--config.file=" + path("prometheus.yml"),
-                             "--storage.tsdb.path=" + path("tsdb"),
-                             "--web.listen-address=" + address_, "--log.level=warn"});
+        prometheus_ = std::make_unique<Prometheus>(controller_, path("prometheus"));
     }
     void TearDown() override {
         prometheus_.reset();
         Metrics::TearDown();
     }
-    // The series an instant query finds; empty on errors.
-    Json query(const std::string& expression) {
-        const std::string answer =
-            http_get(address_, "/api/v1/query?query=" + url_encoded(expression));
-        const Json parsed = Json::parse(answer, nullptr, false);
-        return parsed.is_object() ? parsed["data"]["result"] : Json::array();
-    }
-    double value_of(const Json& series) { return std::stod(series["value"][1].get<std::string>()); }
+    Json query(const std::string& expression) { return prometheus_->query(expression); }
+    double value_of(const Json& series) { return Prometheus::value_of(series); }
 
-    std::string address_;
-    std::unique_ptr<Process> prometheus_;
+    std::unique_ptr<Prometheus> prometheus_;
 };
 
 TEST_F(RealPrometheus, ReturnsARunningJobByQuery) {

@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "tests/e2e/support/e2e_test.h"
+#include "tests/e2e/support/prometheus.h"
 
 // `parallel: auto` and `memory: auto` through real daemons: what the planner finds is what ranks
 // take, a quarter of the memory trains to the same loss, and what cannot fit is told at submit.
@@ -15,7 +15,7 @@ protected:
         write_file(path("prices.yaml"),
                    "cpu: {price: {per_device_hour: 36, currency: USD, date: 2026-11-01}}\n");
         up_ = up(state_, {"--workers", "1", "--devices-per-worker", "2", "--profile", "now",
-                          "--prices", path("prices.yaml")});
+                          "--prices", path("prices.yaml"), "--http", "127.0.0.1:0"});
         ASSERT_TRUE(up_);
         job_ = write_job({.stages = "  - {context: 16384, batch: 16384, tokens: 32768, "
                                     "learning_rate: 2e-3}\n",
@@ -64,14 +64,38 @@ protected:
         EXPECT_THAT(refused.err, HasSubstr("; the cheapest plan, "));
         trained({format("resources.max_cost_usd={}", 2 * cost)});
     }
-    // Counts its device without the buffers of its network, which no dry run sees.
+    // The bytes that its rank 0 takes of its device.
     static std::int64_t taken(const Json& job) {
         std::int64_t total = 0;
         for (const auto& [kind, bytes] : job.at("lastStep").at("memoryBytes").items()) {
-            if (kind.starts_with("host") || kind == "communication") continue;
-            total += bytes.get<std::int64_t>();
+            if (!kind.starts_with("host")) total += bytes.get<std::int64_t>();
         }
         return total;
+    }
+
+    // The error of a running job's plan, as a Prometheus finds it.
+    void expect_a_metric_of_the_error() {
+        if (!Prometheus::is_there()) return;
+        const std::string out = up_->out();
+        const std::size_t at_http = out.find("http://") + 7;
+        const Prometheus prometheus(out.substr(at_http, out.find('/', at_http) - at_http),
+                                    path("prometheus"));
+        const Finished submitted = submit_with({"stages.0.tokens=16M"});
+        ASSERT_EQ(submitted.code, 0) << submitted.err;
+        const std::string id = submitted.out.substr(0, submitted.out.find('\n'));
+        const auto error_of = [&](const std::string& quantity) {
+            return prometheus.query(
+                format("ringmaster_plan_error_ratio{{run=\"{}\",quantity=\"{}\"}}", id, quantity));
+        };
+        Json memory, step;
+        ASSERT_TRUE(wait_until(Seconds{60}, [&] {
+            memory = error_of("device_memory");
+            step = error_of("step");
+            return !memory.empty() && !step.empty();
+        })) << prometheus.err();
+        EXPECT_EQ(Prometheus::value_of(memory.at(0)), 0) << "exact to the byte";
+        std::cout << "    the plan's step is off by " << Prometheus::value_of(step.at(0)) << '\n';
+        at(state_, {"cancel", "--now", id});
     }
 
     const std::string state_ = path("state");
@@ -106,6 +130,7 @@ TEST_F(PlanTest, AQuarterOfTheMemoryTrainsToTheSameLossAndWhatCannotFitIsRefused
     const Json mended = trained({pinned[0], pinned[1], "memory.offload=auto"});
     EXPECT_EQ(mended.at("attempts").at(0).at("memory").at("kept"), "host");
     expect_a_limit_of_cost();
+    expect_a_metric_of_the_error();
 }
 
 }  // namespace

@@ -35,8 +35,10 @@ Said said(const Status& status) {
     return status.error().code == ErrorCode::data_loss ? Said::damaged : Said::failed;
 }
 
+constexpr std::int64_t kWord = sizeof(double);
+
 std::int64_t elements(std::size_t bytes) {
-    return static_cast<std::int64_t>(bytes / sizeof(double));
+    return static_cast<std::int64_t>(bytes) / kWord;
 }
 
 }  // namespace
@@ -48,6 +50,11 @@ Meeting::Meeting(Options options, const RankStreams& streams)
                 {2 * std::int64_t{options.num_ranks}}),
       words_(streams.kernels.device(), MemoryKind::communication, DType::f64,
              {elements(kMostWords)}) {}
+
+Bytes Meeting::memory(int num_ranks) {
+    const std::int64_t gathered = 2 * std::int64_t{num_ranks} * kWord;
+    return {gathered + static_cast<std::int64_t>(kMostWords)};
+}
 
 // Each rank's values in its own place and zeros elsewhere: their sum is exact.
 std::vector<std::array<double, 2>> Meeting::gather(std::array<double, 2> mine) {

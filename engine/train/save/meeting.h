@@ -32,6 +32,8 @@ public:
     };
     // `streams`: borrowed.
     Meeting(Options options, const RankStreams& streams);
+    // The memory that it takes of each rank's device.
+    static Bytes memory(int num_ranks);
 
     // Ok when every rank's status is. A rank that failed gets its own error back, the others
     // ABORTED with the words of one that did.

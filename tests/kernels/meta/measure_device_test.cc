@@ -63,6 +63,7 @@ TEST(ProfileShapes, FollowTheSpeedOfTheMachine) {
                         gpu = shapes_for(2e14, {0.25});
     EXPECT_EQ(emulated.products.back().T, 16);
     EXPECT_EQ(cpu.products.back().N, 3072);
+    EXPECT_EQ(cpu.head_dims.front(), 16) << "the least of a preset";
     EXPECT_EQ(gpu.products.back().T, 8192);
     EXPECT_EQ(gpu.products.back().N, 14336);
     EXPECT_EQ(gpu.attention.back().S, 65536);
