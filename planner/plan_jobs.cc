@@ -25,11 +25,6 @@ std::vector<DeviceId> place(const JobSpec& spec, const Mesh& mesh,
     return placer.place(spec, mesh, std::move(free));
 }
 
-Rates rates_of(const PriceList& prices, const std::string& kind) {
-    const auto found = prices.find(kind);
-    return found == prices.end() ? Rates() : found->second;
-}
-
 Plan make_plan(const PlanningSnapshot& snapshot, const JobSpec& spec, const PlanShape& shape,
                const Admitted& admitted, LinkPlacer& placer) {
     const PlanningDevice& any = *admitted.free.front();

@@ -238,10 +238,11 @@ void describe(Visit& visit, Like<ResourcesSpec> auto& resources) {
             .absent = "the scheduler's choice, [by measured links](../survey.md)"},
         placement);
     visit(Member{.name = "max_cost_usd",
-                 .help = "the most that the job may cost in US dollars, by "
-                         "[the controller's prices](prices.md): a plan beyond it is refused, and "
-                         "no attempt begins once those before have cost as much. A running attempt "
-                         "is not stopped",
+                 .help = "the most that the plan of the whole job may cost in US dollars, by "
+                         "[the controller's prices](prices.md): the job is refused where its "
+                         "fastest plan costs more, and no attempt begins once those before have "
+                         "cost as much. A running attempt is not stopped, and a continued job "
+                         "counts anew. 0: no limit",
                  .absent = "no limit"},
           max_cost);
 }

@@ -9,7 +9,8 @@
 namespace rm {
 
 // files: the job's files on nodes. behind: the planning pass does not reach the job. memory: no
-// plan on these devices fits. cost: the job may not cost so much.
+// plan on these devices fits. cost: the plan costs more than the
+// job may, or nothing says what it costs.
 enum class ReasonKind { other, files, behind, memory, cost };
 
 struct Reason {

@@ -193,7 +193,7 @@ void print_attempts(const Output& out, const pb::Job& job, WallTime now) {
     table.left("STARTED", started_text);
     table.right("TOOK", [now](auto& attempt) { return took_text(attempt, now); });
     table.right("ENERGY", [](auto& attempt) { return energy_text(attempt.energy_joules()); });
-    if (job.has_cost()) table.right("COST", attempt_cost_text);
+    if (!job.cost().currency().empty()) table.right("COST", attempt_cost_text);
     table.right("STAGES-DONE", &pb::Attempt::stages_done);
     table.left("CHECKPOINT", &pb::Attempt::last_checkpoint_path);
     table.left("REASON", &pb::Attempt::cause);

@@ -78,7 +78,7 @@ SortValue value_of(const pb::Job& job, HistoryKey key) {
             return {.missing = !job.has_last_step(),
                     .number = static_cast<double>(job.last_step().tokens_total())};
         case HistoryKey::cost:
-            return {.missing = !job.has_cost(), .number = job.cost().money()};
+            return {.missing = job.cost().currency().empty(), .number = job.cost().money()};
         case HistoryKey::name:
         case HistoryKey::state:
         case HistoryKey::model:
@@ -185,7 +185,7 @@ Table groups_csv(const std::vector<HistoryGroup>& groups, HistoryKey key) {
         table.left(std::string(count.name), count.value);
     table.left("device_hours", [](auto& group) { return format("{}", group.device_hours); });
     table.left("tokens", &HistoryGroup::tokens);
-    table.left("cost", money_of);
+    table.left("costs", money_of);
     table.left("kwh", [](auto& group) { return format("{}", group.kwh); });
     return table.done();
 }

@@ -59,7 +59,8 @@ std::string duration_text(const pb::Job& job) {
 }
 
 bool any_cost(const std::vector<pb::Job>& jobs) {
-    return std::any_of(jobs.begin(), jobs.end(), [](const pb::Job& job) { return job.has_cost(); });
+    return std::any_of(jobs.begin(), jobs.end(),
+                       [](const pb::Job& job) { return !job.cost().currency().empty(); });
 }
 
 std::string context_of(const pb::Job& job) {

@@ -47,7 +47,7 @@ Result<PricedFleet> fleet_of(const PlanOptions& options) {
     const std::string& kind = fleet->fleet.device.name;
     const auto found = prices.find(kind);
     if (found == prices.end())
-        return make_error(ErrorCode::not_found, "{} has no {}", options.prices, kind);
+        return make_error(ErrorCode::not_found, "{} has no price of {}", options.prices, kind);
     fleet->rates = found->second;
     return fleet;
 }
@@ -134,10 +134,14 @@ Status apply_options(const PlanOptions& options, Planned& plan) {
 std::optional<Reason> cost_problem(const Planned& plan, const SearchResult& result) {
     if (result.ranked.empty()) return std::nullopt;
     const RankedPlan& best = result.ranked.front();
-    const CostQuestion question{plan.spec, plan.fleet.fleet.device.name, plan.fleet.rates};
+    CostQuestion question{plan.spec, plan.fleet.fleet.device.name, plan.fleet.rates};
+    question.price_remedy = "give --prices FILE, or price in the fleet's file";
     auto reason =
         over_cost_limit(question, to_string(best.sharding), plan.devices, best.time(plan.spec));
-    if (reason && reason->remedy.empty()) reason->remedy = cheapest_text(question, plan.question());
+    if (reason && reason->remedy.empty())
+        reason->remedy =
+            cheapest_text(question, plan.question(),
+                          cost_of(question.rates, plan.devices, best.time(plan.spec)).money);
     return reason;
 }
 

@@ -5,11 +5,6 @@
 #include "service/http/metrics.h"
 
 namespace rm {
-namespace {
-
-constexpr double kJoulesPerKwh = 3.6e6;
-
-}  // namespace
 
 std::vector<RunBill> run_bills(const State& state, WallTime now) {
     std::vector<RunBill> bills;
@@ -23,17 +18,17 @@ std::vector<RunBill> run_bills(const State& state, WallTime now) {
 
 std::string cost_metrics(const std::vector<RunBill>& bills) {
     prometheus::Registry registry;
-    auto& money = counter_family(registry, "ringmaster_run_cost_total",
-                                 "What a run has cost by the controller's prices, all attempts "
-                                 "together, in the labelled currency.");
-    auto& energy = counter_family(registry, "ringmaster_run_energy_joules_total",
-                                  "Energy of a run at the building's meter, all attempts together: "
-                                  "measured where its attempts have ended on GPUs, or else by the "
-                                  "power in the controller's prices.");
+    auto& money = gauge_family(registry, "ringmaster_run_cost",
+                               "The money that a run has cost by the controller's prices, all "
+                               "attempts together, in the labelled currency.");
+    auto& energy = gauge_family(registry, "ringmaster_run_energy_joules",
+                                "Energy of a run at the building's meter, all attempts together: "
+                                "as GPUs have measured it of attempts that have ended, or else by "
+                                "the power in the controller's prices.");
     for (const auto& [job, cost] : bills) {
         if (!cost.currency.empty())
-            money.Add({{"run", job.value}, {"currency", cost.currency}}).Increment(cost.money);
-        if (cost.kwh > 0) energy.Add({{"run", job.value}}).Increment(cost.kwh * kJoulesPerKwh);
+            money.Add({{"run", job.value}, {"currency", cost.currency}}).Set(cost.money);
+        if (cost.kwh > 0) energy.Add({{"run", job.value}}).Set(cost.kwh * kJoulesPerKwh);
     }
     return expose(registry);
 }

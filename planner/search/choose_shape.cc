@@ -102,7 +102,7 @@ std::unique_ptr<Kernels> kernels_like(const ShapeQuestion& question) {
     return kernels ? *std::move(kernels) : nullptr;
 }
 
-// A search with what it refers to.
+// A search with what it refers to: question() borrows from it.
 struct Asked {
     JobSpec spec;
     ModelConfig model;
@@ -142,21 +142,27 @@ std::string advice_on(const SearchQuestion& question) {
     return remedies ? advice_text(*remedies) : std::string();
 }
 
-// `asked` is null where nothing can be searched.
+// `asked` is null where nothing is searched.
 ShapeDecision within_cost(const ShapeQuestion& question, PlanShape shape, const Asked* asked) {
     const std::string& kind = question.free.front()->kind;
-    const auto priced = question.snapshot.prices.find(kind);
-    const Rates rates = priced == question.snapshot.prices.end() ? Rates() : priced->second;
-    const CostQuestion cost{question.spec, kind, rates, question.spent_usd};
-    auto reason = over_cost_limit(cost, to_string(Sharding{shape.mesh, shape.zero}),
-                                  shape.mesh.num_ranks(), shape.predicted.all);
+    const Rates rates = rates_of(question.snapshot.prices, kind);
+    CostQuestion cost{question.spec, kind, rates, question.spent_usd};
+    if (question.snapshot.by_rule)
+        cost.time_remedy = "the search took too long: name the mesh, or submit the job again";
+    const int ranks = shape.mesh.num_ranks();
+    auto reason = over_cost_limit(cost, to_string(Sharding{shape.mesh, shape.zero}), ranks,
+                                  shape.predicted.all);
     if (!reason) return shape;
-    if (reason->remedy.empty() && asked != nullptr && question.snapshot.advise)
-        reason->remedy = cheapest_text(cost, asked->question());
+    if (reason->remedy.empty() && asked != nullptr && question.snapshot.advise) {
+        SearchQuestion any_mesh = asked->question();
+        any_mesh.meshes.clear();
+        reason->remedy =
+            cheapest_text(cost, any_mesh, cost_of(rates, ranks, shape.predicted.all).money);
+    }
     return Reasons{*std::move(reason)};
 }
 
-ShapeDecision by_rule(const ShapeQuestion& question) {
+ShapeDecision rule_within_cost(const ShapeQuestion& question) {
     ShapeDecision decision = shape_by_rule(question);
     PlanShape* shape = std::get_if<PlanShape>(&decision);
     return shape == nullptr ? decision : within_cost(question, std::move(*shape), nullptr);
@@ -175,10 +181,10 @@ ShapeDecision search(const ShapeQuestion& question, const Asked& asked) {
 }  // namespace
 
 ShapeDecision choose_shape(const ShapeQuestion& question) {
-    if (question.snapshot.by_rule) return by_rule(question);
+    if (question.snapshot.by_rule) return rule_within_cost(question);
     auto profile = profile_of(question);
     auto model = planned_model(question.spec);
-    if (!profile || !model) return by_rule(question);
+    if (!profile || !model) return rule_within_cost(question);
     return search(question, asked_by(question, *std::move(model), *std::move(profile)));
 }
 

@@ -15,7 +15,7 @@ std::optional<Reason> unknown(const CostQuestion& question, Seconds all) {
     const Price& price = question.rates.price;
     if (price.per_device_hour <= 0) {
         return cannot_check(question, format("no price of {} is known", question.kind),
-                            "name one in the controller's --prices FILE");
+                            question.price_remedy);
     }
     if (price.currency != kDollars) {
         return cannot_check(question,
@@ -24,7 +24,7 @@ std::optional<Reason> unknown(const CostQuestion& question, Seconds all) {
     }
     if (all.value > 0) return std::nullopt;
     return cannot_check(question, format("no dry run says how long it takes on {}", question.kind),
-                        "measure the devices: ringmaster-worker --profile now");
+                        question.time_remedy);
 }
 
 }  // namespace
@@ -46,14 +46,17 @@ std::optional<Reason> over_cost_limit(const CostQuestion& question, const std::s
                   "", ReasonKind::cost};
 }
 
-std::string cheapest_text(const CostQuestion& question, const SearchQuestion& search) {
+std::string cheapest_text(const CostQuestion& question, const SearchQuestion& search,
+                          double fastest) {
     const std::optional<RankedPlan> plan = cheapest_plan(search);
     if (!plan) return "";
     const int devices = plan->sharding.mesh.num_ranks();
     const RunCost cost = cost_of(question.rates, devices, plan->time(search.spec));
-    return format("the cheapest plan, {} on {} {}, costs {} and takes {}",
+    if (cost.money >= fastest) return "no other number of devices costs less";
+    const bool is_over = cost.money > question.spec.resources.max_cost_usd;
+    return format("the cheapest plan, {} on {} {}, costs {}{} and takes {}",
                   to_string(plan->sharding), devices, question.kind,
-                  money_text(cost.money, cost.currency), cost.time);
+                  money_text(cost.money, cost.currency), is_over ? ", still more," : "", cost.time);
 }
 
 }  // namespace rm

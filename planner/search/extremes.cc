@@ -242,7 +242,7 @@ std::optional<RankedPlan> cheapest_plan(const SearchQuestion& question) {
     double least = 0;
     for (int devices = 1; devices < 2 * all; devices *= 2) {
         const int number = std::min(devices, all);
-        auto result = search_plans(about(question, spec, number, {}), {.ranked = 1});
+        auto result = search_plans(about(question, spec, number, question.meshes), {.ranked = 1});
         if (!result || result->ranked.empty()) continue;
         const double held = number * result->ranked.front().time(spec).value;
         if (best && held >= least) continue;

@@ -24,7 +24,7 @@ Result<int> fewest_devices(const SearchQuestion& question);
 
 // The fastest plan on 1, 2, 4 and so on or all devices, whichever number holds its devices for the
 // least device time, which money is in proportion to; nothing: no plan fits on any. The job's own
-// mesh stays.
+// mesh and the question's stay, resources.devices does not.
 std::optional<RankedPlan> cheapest_plan(const SearchQuestion& question);
 
 // A change after which some plan fits, and its fastest plan.

@@ -5,9 +5,7 @@
 namespace rm {
 namespace {
 
-constexpr double kJoulesPerKwh = 3.6e6;
-
-// Four digits of small numbers, so that a cent is one.
+// With two digits, and four below 1.
 std::string amount_text(double amount) {
     if (amount < 1) return format("{:.4}", amount);
     return amount < 100 ? format("{:.2}", amount) : format("{:.1}", amount);
@@ -21,6 +19,11 @@ double machine_kwh(const PowerFigures& power, double device_hours, double joules
 }
 
 }  // namespace
+
+Rates rates_of(const PriceList& prices, const std::string& kind) {
+    const auto found = prices.find(kind);
+    return found == prices.end() ? Rates() : found->second;
+}
 
 RunCost cost_of(const Rates& rates, int devices, Seconds time, double joules) {
     const double device_hours = devices * time.value / 3600;

@@ -9,6 +9,7 @@
 namespace rm {
 
 inline constexpr const char* kDollars = "USD";
+constexpr double kJoulesPerKwh = 3.6e6;
 
 // The rent of a device, from a list that has a date.
 struct Price {
@@ -34,7 +35,8 @@ struct Rates {
     PowerFigures power;
     bool operator==(const Rates&) const = default;
 };
-using PriceList = std::map<std::string, Rates>;  // by kind of device
+using PriceList = std::map<std::string, Rates>;                    // by kind of device
+Rates rates_of(const PriceList& prices, const std::string& kind);  // none: all 0
 
 // The cost of devices that are held for a time; 0 where a figure is not known.
 struct RunCost {

@@ -78,8 +78,8 @@ TEST_F(Cost, OfARunWithTwoRestartsIsTheSumOfItsAttempts) {
     const double kwh = 2 * seconds / 3600 * (kWatts + kHostWatts) / 1000 * kPue;
     EXPECT_NEAR(cost["kwh"].get<double>(), kwh, 1e-6);
     EXPECT_NEAR(cost["kgCo2"].get<double>(), kwh * kGrams / 1000, 1e-6);
-    EXPECT_NEAR(metric("ringmaster_run_cost_total"), money, 1e-6 * money);
-    EXPECT_NEAR(metric("ringmaster_run_energy_joules_total"), kwh * 3.6e6, 1);
+    EXPECT_NEAR(metric("ringmaster_run_cost"), money, 1e-6 * money);
+    EXPECT_NEAR(metric("ringmaster_run_energy_joules"), kwh * 3.6e6, 1);
     const Json groups = Json::parse(there({"history", "--group-by", "user", "-o", "json"}).out);
     EXPECT_NEAR(groups.at(0).at("money").at("USD").get<double>(), money, 1e-9);
     std::cout << there({"history"}).out << there({"show", job_}).out;

@@ -50,6 +50,13 @@ TEST_F(PriceLists, NameWhatIsWrong) {
               "prices.yaml:1:14: required key 'date' is missing in cpu.price");
     EXPECT_EQ(error("cpu: {power: {device_watts: 1, pue: 0.5}}\n"),
               "prices.yaml:1:6: cpu: pue: 0.5 must be 1 or more");
+    EXPECT_EQ(error("cpu: {price: {per_device_hour: 0, currency: USD, date: 2026-11-01}}\n"),
+              "prices.yaml:1:14: cpu.price: per_device_hour is 0; it must be above 0");
+    EXPECT_NE(error("cpu: {price: {per_device_hour: 1, currency: usd, date: 2026-11-01}}\n")
+                  .find("currency 'usd' must be three capital letters"),
+              std::string::npos);
+    for (const char* text : {"", "# nothing\n", "[1]\n", "5\n"})
+        EXPECT_NE(error(text).find("must be a map by kind of device"), std::string::npos) << text;
     EXPECT_NE(error("cpu: {prize: 1}\n").find("did you mean 'price'?"), std::string::npos);
     EXPECT_NE(read_price_list("/no/such/prices.yaml").error().message.find("cannot be read"),
               std::string::npos);

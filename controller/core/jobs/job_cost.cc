@@ -5,11 +5,14 @@
 namespace rm {
 namespace {
 
+// 0 unless all ranks have said theirs: those of a lost node never do.
 double joules_of(const Attempt& attempt) {
     double joules = 0;
-    for (const RankRecord& rank : attempt.ranks)
+    for (const RankRecord& rank : attempt.ranks) {
+        if (rank.joules <= 0) return 0;
         joules += rank.joules;
-    return is_terminal(attempt.state) ? joules : 0;
+    }
+    return joules;
 }
 
 }  // namespace
@@ -23,8 +26,10 @@ RunCost cost_of(const Attempt& attempt, WallTime now) {
 
 RunCost cost_of(const State& state, const Job& job, WallTime now) {
     RunCost cost;
-    for (const Epoch epoch : epochs_of(state, job.id))
-        add_cost(cost, cost_of(state.attempts.at(epoch), now));
+    for (const Epoch epoch : epochs_of(state, job.id)) {
+        const Attempt& attempt = state.attempts.at(epoch);
+        if (attempt.rates != Rates{}) add_cost(cost, cost_of(attempt, now));
+    }
     return cost;
 }
 

@@ -5,11 +5,11 @@
 
 namespace rm {
 
-// The cost of an attempt until `now` or until its end: its devices are held as long. Energy is that
-// of its GPUs' own meters once all ranks have ended; before, and on CPUs, that of Rates::power.
+// The cost of an attempt, which holds its devices until its end, or until `now`. Energy is that of
+// its GPUs' own meters once all its ranks have ended and said theirs, or else that of Rates::power.
 RunCost cost_of(const Attempt& attempt, WallTime now);
 
-// The cost of all attempts of a job. The money is that of attempts in the currency of the first.
+// The cost of all attempts of a job that have rates; its money, of those in the first's currency.
 RunCost cost_of(const State& state, const Job& job, WallTime now);
 
 // The sum that JobSpec::resources.max_cost_usd limits.

@@ -38,7 +38,7 @@ bool has_speeds(const PlanningSnapshot& snapshot) {
                        });
 }
 
-// That no plan fits, or that all cost too much.
+// That no plan fits, or that the fastest costs more than the job may.
 const Reason* refusal(const PlanDecision& decision) {
     const auto* reasons = std::get_if<Reasons>(&decision.decision);
     if (reasons == nullptr) return nullptr;

@@ -62,7 +62,7 @@ TEST_F(FleetFile, ErrorsNameTheKeyAndTheRemedy) {
     expect_error("device: B200\nnodes: 1\n", "known: L40S, A100, H100, H200");
     expect_error("device: L40S\nnods: 1\n", "nods: unknown key; did you mean 'nodes'?");
     expect_error("device: L40S\nnodes: 1\nprice: {per_device_hour: -1, currency: USD, date: x}\n",
-                 "per_device_hour: -1 must be 0 or more");
+                 "per_device_hour is -1; it must be above 0");
     expect_error("device: L40S\nnodes: 1\npower: {device_watts: 300, pue: 0.5}\n", "pue: 0.5");
     EXPECT_EQ(read_fleet_file(directory.file("none")).error().code, ErrorCode::not_found);
 }

@@ -67,7 +67,7 @@ TEST(HistoryGroups, AddUpJobsAttemptsAndDeviceTime) {
     std::ostringstream csv;
     groups_csv(groups, HistoryKey::state).print_csv(csv);
     EXPECT_EQ(csv.str().substr(0, csv.str().find('\n')),
-              "state,jobs,succeeded,failed,cancelled,attempts,device_hours,tokens,cost,kwh");
+              "state,jobs,succeeded,failed,cancelled,attempts,device_hours,tokens,costs,kwh");
     EXPECT_NE(groups_json(groups, HistoryKey::state).find(R"({"state":"pending","jobs":1,)"),
               std::string::npos);
 }

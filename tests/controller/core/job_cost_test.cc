@@ -31,9 +31,11 @@ TEST(JobCost, TakesTheMetersOfGpusOnceAllHaveEnded) {
     Attempt attempt = attempt_of(start, {});
     attempt.ranks[0].joules = 1800;
     EXPECT_DOUBLE_EQ(cost_of(attempt, start + Seconds{20}).kwh, 2 * 360 * 20 / 3.6e6);
-    attempt.ranks[1].joules = 1800;
     attempt.ended = start + Seconds{20};
-    attempt.state = AttemptState::succeeded;
+    attempt.state = AttemptState::failed;
+    EXPECT_DOUBLE_EQ(cost_of(attempt, start + Seconds{20}).kwh, 2 * 360 * 20 / 3.6e6)
+        << "rank 1 was lost with its node";
+    attempt.ranks[1].joules = 1800;
     EXPECT_DOUBLE_EQ(cost_of(attempt, start + Seconds{20}).kwh, 0.001);
 }
 

@@ -66,15 +66,22 @@ TEST_F(CostLimit, NamesTheCheapestPlan) {
         EXPECT_GE(other * result->ranked.at(0).time(spec).value, devices * best.time(spec).value);
     }
     const RunCost cost = cost_of(rates, devices, best.time(spec));
-    EXPECT_EQ(cheapest_text({spec, "L40S", rates}, search),
+    spec.resources.max_cost_usd = 2 * cost.money;
+    const std::string text = cheapest_text({spec, "L40S", rates}, search, 3 * cost.money);
+    EXPECT_EQ(text,
               format("the cheapest plan, {} on {} L40S, costs {} and takes {}",
                      to_string(best.sharding), devices, money_text(cost.money, "USD"), cost.time));
+    spec.resources.max_cost_usd = 0.5 * cost.money;
+    EXPECT_THAT(cheapest_text({spec, "L40S", rates}, search, 3 * cost.money),
+                HasSubstr(" USD, still more, and takes "));
+    EXPECT_EQ(cheapest_text({spec, "L40S", rates}, search, cost.money),
+              "no other number of devices costs less");
 }
 
 TEST_F(CostLimit, IsKnownOfNoPlanWhereNoneFits) {
     const FleetSpec fleet = published_fleet("L40S", 1).value();
     const ModelConfig model = planned_model(spec).value();
-    EXPECT_EQ(cheapest_text({spec, "L40S", rates}, {spec, model, fleet, 1}), "");
+    EXPECT_EQ(cheapest_text({spec, "L40S", rates}, {spec, model, fleet, 1}, 1), "");
 }
 
 }  // namespace
