@@ -159,7 +159,7 @@ PublishedFit fpdt(std::string_view strategy, std::int64_t context, const Mesh& m
             .strategy = strategy,
             .context = context,
             .fits = true,
-            .source = "arXiv:2408.16978, by our design notes",
+            .source = "arXiv:2408.16978, its table of strategies, not read again",
             .machine = kFpdtNode,
             .config = llama("llama3-8b"),
             .mesh = mesh,
@@ -247,7 +247,7 @@ void add_trl(std::vector<PublishedFit>& fits) {
                         .types = {.moments = DType::bf16, .gradients = DType::bf16}});
     };
     const std::string_view guide = "TRL's guide to long contexts";
-    const std::string_view notes = "TRL's runs, by our design notes";
+    const std::string_view notes = "TRL's runs; no page is named";
     const ModelConfig small = qwen3(1024, 28, 16, 3072, true);
     add("Qwen3-0.6B", small, kMi, 8, 27.9, notes);
     add("Qwen3-4B", qwen3(2560, 36, 32, 9728, true), kMi, 4, 63.6, guide);

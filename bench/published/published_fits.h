@@ -7,7 +7,8 @@
 #include "engine/dry_run/predict.h"
 
 // Contexts that others have published as fitting or not fitting their machines, and the memory that
-// a dry run of ours takes with the same strategy. Nothing here was fitted to them.
+// a dry run of ours takes with the same strategy. No figure was fitted to them; the tiles of layers
+// without any were chosen with them in view (docs/benchmarks/published-fits-2026-11.md).
 namespace rm::bench {
 
 // The machines of a publication.

@@ -40,12 +40,11 @@ void print_cluster_plan(const Output& out, const pb::PlanReply& reply) {
                 Bytes{predicted.host_bytes()}));
     if (!reply.has_cost()) return;
     const pb::Price& price = plan.rates().price();
-    std::string cost = to_string(from_proto(reply.cost()));
-    if (price.per_device_hour() > 0) {
-        cost += format(" ({} {} per device and hour, {})", price.per_device_hour(),
-                       price.currency(), price.date());
-    }
-    line(out, "costs", cost);
+    line(out, "costs",
+         to_string(from_proto(reply.cost())) +
+             price_text({.per_device_hour = price.per_device_hour(),
+                         .currency = price.currency(),
+                         .date = price.date()}));
 }
 
 }  // namespace rm

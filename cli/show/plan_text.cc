@@ -115,13 +115,9 @@ std::string question_text(const PlanAnswer& answer) {
 
 void print_finish(const Output& out, const PlanAnswer& answer) {
     const RunCost cost = cost_of(answer, answer.result.ranked.front());
-    const Price& price = answer.fleet.rates.price;
     out.stream << format("to finish: {}", span_text(cost.time));
     if (const std::string text = to_string(cost); !text.empty()) out.stream << ", " << text;
-    if (price.per_device_hour > 0) {
-        out.stream << format(" ({} {} per device and hour, {})", price.per_device_hour,
-                             price.currency, price.date);
-    }
+    out.stream << price_text(answer.fleet.rates.price);
     out.stream << '\n';
     if (answer.too_dear) out.stream << printable(to_string(*answer.too_dear)) << '\n';
 }

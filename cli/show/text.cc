@@ -85,13 +85,18 @@ std::string span_text(Seconds seconds) {
     return format("{}d{:02}h", s / 86400, s / 3600 % 24);
 }
 
+std::string price_text(const Price& price) {
+    if (price.per_device_hour <= 0) return "";
+    return format(" ({} {} per device and hour, {})", price.per_device_hour, price.currency,
+                  price.date);
+}
+
 std::string energy_text(double joules) {
     constexpr double kPerKiloJoule = 1e3;
-    constexpr double kPerKilowattHour = 3.6e6;
     if (joules <= 0) return "";
     if (joules < kPerKiloJoule) return format("{:.0} J", joules);
-    if (joules < kPerKilowattHour) return format("{:.1} kJ", joules / kPerKiloJoule);
-    return format("{:.2} kWh", joules / kPerKilowattHour);
+    if (joules < kJoulesPerKwh) return format("{:.1} kJ", joules / kPerKiloJoule);
+    return format("{:.2} kWh", joules / kJoulesPerKwh);
 }
 
 std::string ranges_text(const std::set<int>& numbers) {

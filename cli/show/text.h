@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "base/words.h"
+#include "spec/cost/cost.h"
 
 // Numbers and times formatted for a terminal. Pure.
 namespace rm {
@@ -20,7 +21,9 @@ std::string context_text(
 std::string grouped(std::int64_t value);  // 819,200
 std::string percent_text(double ratio);   // 46.1%
 std::string span_text(Seconds seconds);   // 45s, 3m12s, 2h05m, 5d03h
-std::string energy_text(double joules);   // 820 J, 41.3 kJ, 1.25 kWh; empty for none
+// " (1.45 USD per device and hour, 2026-11-01)"; empty for none
+std::string price_text(const Price& price);
+std::string energy_text(double joules);  // 820 J, 41.3 kJ, 1.25 kWh; empty for none
 // 0-3,8: joins neighbours; shortens a long list to the first few ranges and the last number.
 std::string ranges_text(const std::set<int>& numbers);
 

@@ -9,9 +9,7 @@ namespace rm {
 std::vector<RunBill> run_bills(const State& state, WallTime now) {
     std::vector<RunBill> bills;
     for (const auto& [id, job] : state.jobs) {
-        if (newest_attempt(state, id) == nullptr) continue;
-        if (is_terminal(job.state) && now - job.ended > kRunKeptAfterEnd) continue;
-        bills.push_back({id, cost_of(state, job, now)});
+        if (has_series(state, job, now)) bills.push_back({id, cost_of(state, job, now)});
     }
     return bills;
 }

@@ -72,6 +72,12 @@ std::string end_name(const NodeId& node, int device) {
 
 }  // namespace
 
+bool has_series(const State& state, const Job& job, WallTime now) {
+    constexpr Seconds kKeptAfterEnd{120};
+    if (is_terminal(job.state) && now - job.ended > kKeptAfterEnd) return false;
+    return newest_attempt(state, job.id) != nullptr;
+}
+
 FleetMetrics::FleetMetrics(const std::string& version)
     : registry_(std::make_unique<prometheus::Registry>()),
       nodes_(gauge_family(*registry_, "ringmaster_nodes", "Nodes by state.")),
@@ -124,10 +130,8 @@ void FleetMetrics::update(const State& state, WallTime now, std::int64_t telemet
 void FleetMetrics::update_run_info(const State& state, WallTime now) {
     std::map<Labels, prometheus::Gauge*> runs;
     for (const auto& [id, job] : state.jobs) {
-        const Attempt* attempt = newest_attempt(state, id);
-        if (attempt == nullptr) continue;
-        if (is_terminal(job.state) && now - job.ended > kRunKeptAfterEnd) continue;
-        const Labels labels = run_labels(job, *attempt);
+        if (!has_series(state, job, now)) continue;
+        const Labels labels = run_labels(job, *newest_attempt(state, id));
         const auto known = runs_.find(labels);
         runs[labels] = known != runs_.end() ? known->second : &run_info_.Add(labels);
         runs[labels]->Set(1);

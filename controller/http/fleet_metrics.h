@@ -20,7 +20,8 @@ class Family;
 
 namespace rm {
 
-constexpr Seconds kRunKeptAfterEnd{120};  // series of a run, for the last scrape
+// Whether a run has series: it has had devices, and not ended before the last scrapes.
+bool has_series(const State& state, const Job& job, WallTime now);
 
 // The controller's own metrics (OPERATE.md, "Metrics"): fleet, jobs, run info. Counts transitions
 // as they are committed and reads everything else from the state at each scrape. Thread

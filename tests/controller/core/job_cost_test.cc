@@ -53,6 +53,11 @@ TEST(JobCost, OfAJobIsThatOfAllItsAttempts) {
     EXPECT_EQ(cost_of(world.state, job, later).money, spent_usd(world.state, job, later));
     const PlanningSnapshot snapshot = planning_snapshot(world.state, later);
     EXPECT_EQ(snapshot.pending.at(0).spent_usd, spent_usd(world.state, job, later));
+    const double first = cost_of(world.state, job, later).money;
+    world.now = later;
+    world.start();
+    world.state.attempts.at(world.epoch).rates = kRates;
+    EXPECT_NEAR(cost_of(world.state, job, world.now + Seconds{30}).money, first + 30, 0.1);
 }
 
 }  // namespace
