@@ -30,7 +30,8 @@ Plan make_plan(const PlanningSnapshot& snapshot, const JobSpec& spec, const Plan
     const PlanningDevice& any = *admitted.free.front();
     return {.mesh = shape.mesh,
             .zero = shape.zero,
-            .placement = place(spec, shape.mesh, admitted.free, placer),
+            .placement = shape.placement.empty() ? place(spec, shape.mesh, admitted.free, placer)
+                                                 : shape.placement,
             .memory = shape.memory,
             .network = network_for(spec, any, shape.mesh.num_ranks()),
             .collective_timeout = meeting_limit(shape.mesh),

@@ -24,6 +24,7 @@ struct PlanShape {
     int zero = 0;
     MemoryPolicy memory;
     PlanPrediction predicted = {};
+    std::vector<DeviceId> placement = {};  // by rank; empty: not chosen yet
 };
 using ShapeDecision = std::variant<PlanShape, Reasons>;  // why no shape fits; never empty
 using ShapeChooser = std::function<ShapeDecision(const ShapeQuestion&)>;

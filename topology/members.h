@@ -41,9 +41,9 @@ void describe(Visit& visit, Like<LinkGraph> auto& graph) {
 
 template <typename Visit>
 void describe(Visit& visit, Like<CommPhase> auto& phase) {
-    auto& [axis, pattern, bytes, messages, outer_bytes] = phase;
-    visit_named(visit, {"axis", "pattern", "bytes", "messages", "outer_bytes"}, axis, pattern,
-                bytes, messages, outer_bytes);
+    auto& [axis, pattern, bytes, messages, outer_bytes, hidden] = phase;
+    visit_named(visit, {"axis", "pattern", "bytes", "messages", "outer_bytes", "hidden_seconds"},
+                axis, pattern, bytes, messages, outer_bytes, hidden);
 }
 
 template <typename Visit>

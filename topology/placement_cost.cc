@@ -93,6 +93,10 @@ Status validate(const StepTraffic& traffic) {
             return invalid_argument("traffic of {} is {} bytes; it must be 0 or more", name,
                                     std::min(phase.bytes.value, phase.outer_bytes.value));
         }
+        if (!(phase.hidden.value >= 0)) {
+            return invalid_argument("traffic of {} is hidden for {}; it must be 0 or more", name,
+                                    phase.hidden);
+        }
         if (phase.messages < 0) {
             return invalid_argument("traffic of {} has {} messages; it must be 0 or more", name,
                                     phase.messages);
@@ -157,7 +161,7 @@ PlacementCost placement_cost(const Routes& routes, const Mesh& mesh, const StepT
             cost.link_time += Seconds{static_cast<double>(flow.bytes) / routes.alone(route)};
         }
         cost.phases.push_back(flows_cost(routes, flows, phase.messages, placement));
-        cost.total += cost.phases.back().time;
+        cost.total += exposed(phase, cost.phases.back().time);
     }
     return cost;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -7,7 +8,8 @@
 #include "spec/mesh.h"
 #include "topology/routes.h"
 
-// The cost of a placement: the predicted time of a step's communication on measured links. Solver,
+// The cost of a placement: the predicted time of a step's communication on measured links, less
+// what compute hides of it, if that is known. Solver,
 // validator and explanation share this one function.
 namespace rm {
 
@@ -32,6 +34,7 @@ struct CommPhase {
     Bytes bytes;  // sent by one rank in a step
     std::int64_t messages = 1;
     Bytes outer_bytes = {};
+    Seconds hidden = {};  // of its time that compute hides; the rest counts
     bool operator==(const CommPhase&) const = default;
 };
 // The phases of a step; phases for which the mesh has no groups cost nothing.
@@ -39,6 +42,11 @@ using StepTraffic = std::vector<CommPhase>;
 
 // Bytes and numbers of messages are 0 or more. The error names the phase.
 Status validate(const StepTraffic& traffic);
+
+// The part of a phase's time that counts.
+inline Seconds exposed(const CommPhase& phase, Seconds time) {
+    return {std::max(0.0, time.value - phase.hidden.value)};
+}
 
 // The groups of an axis, each in ring order, sorted by first rank.
 std::vector<std::vector<int>> groups_of(const Mesh& mesh, Axis axis);
@@ -58,16 +66,16 @@ std::vector<Flow> flows_of(const std::vector<int>& group, Pattern pattern, Bytes
 //     max over resources (bytes over it / what it carries), max over flows (bytes / flow limit),
 //     whichever is more, + messages * max over flows (latency).
 // Flows of a phase are equal (except in double rings), and equal transfers together take exactly
-// that long (tests/topology/transfers.h): under max-min fairness the flows of the resource with the
+// that long (topology/transfers.h): under max-min fairness the flows of the resource with the
 // smallest share finish last, and no other bytes delay them. For unequal flows it is the least time
 // that any sharing can reach.
 struct PhaseCost {
-    Seconds time;
+    Seconds time;      // hidden or not
     int slowest = -1;  // resource that takes longest; -1: none, or a flow limit
 };
 
 struct PlacementCost {
-    Seconds total;  // phases do not overlap: their sum
+    Seconds total;  // what counts of the phases, which do not overlap
     std::vector<PhaseCost> phases;
     // Breaks ties: the sum over flows of the time each would take alone, so that bytes on slow
     // links count most.

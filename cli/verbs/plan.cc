@@ -8,6 +8,7 @@
 #include "cli/show/text.h"
 #include "cli/verb.h"
 #include "cli/verbs/common.h"
+#include "planner/placement/graph_devices.h"
 #include "planner/search/cost_limit.h"
 #include "planner/search/extremes.h"
 #include "service/job_file/price_list.h"
@@ -78,9 +79,32 @@ struct Planned {
     ModelConfig model;
     int devices = 0;
     std::vector<Mesh> meshes;
+    std::vector<Endpoint> places;  // that the job names, in its order
 
-    SearchQuestion question() const { return {spec, model, fleet.fleet, devices, meshes}; }
+    SearchQuestion question() const {
+        return {.spec = spec,
+                .model = model,
+                .fleet = fleet.fleet,
+                .devices = devices,
+                .meshes = meshes,
+                .places = places,
+                .in_order = !places.empty()};
+    }
 };
+
+Result<std::vector<Endpoint>> named_places(const JobSpec& spec, const LinkGraph& links) {
+    const GraphDevices known(links);
+    std::vector<Endpoint> places;
+    for (const DeviceId& device : spec.resources.placement) {
+        const auto place = known.find(device);
+        if (!place) {
+            return make_error(ErrorCode::not_found,
+                              "resources.placement: the fleet has no device {}", device);
+        }
+        places.push_back(*place);
+    }
+    return places;
+}
 
 Result<Planned> planned(const PlanOptions& options, JobSpec spec, PricedFleet fleet) {
     Planned plan{.spec = std::move(spec), .fleet = std::move(fleet)};
@@ -91,6 +115,7 @@ Result<Planned> planned(const PlanOptions& options, JobSpec spec, PricedFleet fl
     }
     RM_TRY(plan.model, planned_model(plan.spec));
     RM_TRY(plan.devices, devices_of(plan.spec, plan.fleet.fleet));
+    RM_TRY(plan.places, named_places(plan.spec, plan.fleet.fleet.links));
     if (!plan.meshes.empty()) plan.devices = plan.meshes.front().num_ranks();
     if (plan.devices <= plan.fleet.fleet.num_devices()) return plan;
     return make_error(ErrorCode::resource_exhausted,

@@ -16,6 +16,9 @@ namespace rm {
 struct LinkSpeed {
     Seconds latency;           // of a message
     double bytes_per_sec = 0;  // in one direction; 0: bytes take no time
+    // By Traffic::group: while that group transfers too, a transfer over this link takes 1 + so
+    // many times as long; several groups add up. One that is missing uses other links.
+    std::map<int, double> slowed_by = {};
 };
 using LinkSpeeds =
     std::map<int, LinkSpeed>;  // by Traffic::group; one that is missing takes no time
@@ -34,7 +37,8 @@ struct ClockedSchedule {
     std::vector<double> busy;  // by stream
 };
 // Clocks one rank whose peers are always as far as it is. Work takes its seconds; work with traffic
-// takes as long as the slowest of its links, which transfer at the same time.
+// takes as long as the slowest of its links, which transfer at the same time, and longer while
+// another stream's transfer slows that link.
 ClockedSchedule run_clock(const StepSchedule& schedule, const LinkSpeeds& links);
 
 // Clocks every rank of a job. `peers[rank][group]`: the group's ranks in ring order; a rank without

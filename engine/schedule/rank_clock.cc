@@ -34,6 +34,7 @@ RankClock::RankClock(const StepSchedule& schedule, int rank,
       links_(links),
       meetings_(meetings),
       streams_(std::max<std::size_t>(schedule.streams.size(), 1)),
+      shared_(links, streams_.size()),
       recorded_(schedule.items.size()),
       last_groups_(schedule.items.size(), kNoGroup) {
     clocked_.items.resize(schedule.items.size());
@@ -49,6 +50,10 @@ std::vector<std::size_t> RankClock::advance() {
             while (step(stream))
                 moved = true;
         }
+        // All streams wait now, for transfers or for other ranks: none begins before one ends.
+        if (moved) continue;
+        const auto ended = shared_.end_first();
+        moved = ended && end_work(ended->stream, ended->begin, ended->end);
     }
     return std::move(completed_);
 }
@@ -145,6 +150,7 @@ bool RankClock::do_wait(std::size_t stream, std::uint32_t item) {
 
 bool RankClock::do_work(std::size_t stream, std::uint32_t item) {
     StreamState& state = streams_[stream];
+    if (shared_.is_busy(stream)) return false;
     const ScheduleItem& work = schedule_.items[item];
     double begin = enter(stream, item);
     double end = begin + work.seconds.value;
@@ -162,9 +168,18 @@ bool RankClock::do_work(std::size_t stream, std::uint32_t item) {
             end = std::max(end, over);
         }
         state.arrivals.clear();
+        if (shared_.is_shared(state.last_group)) {
+            shared_.begin(stream, state.last_group, begin, end - begin);
+            return false;
+        }
     }
+    return end_work(stream, begin, end);
+}
+
+bool RankClock::end_work(std::size_t stream, double begin, double end) {
+    StreamState& state = streams_[stream];
     clocked_.busy[stream] += end - begin;
-    return finish(stream, item, begin, end);
+    return finish(stream, state.queue[state.next], begin, end);
 }
 
 void RankClock::arrive(std::size_t stream, std::uint32_t item) {
@@ -181,10 +196,10 @@ void RankClock::arrive(std::size_t stream, std::uint32_t item) {
 double RankClock::seconds_of(const Traffic& traffic) const {
     const auto link = links_.find(traffic.group);
     if (link == links_.end()) return 0;
-    const auto& [latency, bytes_per_sec] = link->second;
-    const double moving =
-        bytes_per_sec > 0 ? static_cast<double>(traffic.bytes.value) / bytes_per_sec : 0;
-    return static_cast<double>(traffic.messages) * latency.value + moving;
+    const LinkSpeed& speed = link->second;
+    const auto bytes = static_cast<double>(traffic.bytes.value);
+    const double moving = speed.bytes_per_sec > 0 ? bytes / speed.bytes_per_sec : 0;
+    return static_cast<double>(traffic.messages) * speed.latency.value + moving;
 }
 
 RankClock::GroupState& RankClock::group_state(int group) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/schedule/clock.h"
+#include "engine/schedule/shared_links.h"
 
 namespace rm {
 
@@ -82,6 +83,7 @@ private:
     void note_exposed(double seconds, std::uint32_t record_or_join);
     bool do_work(std::size_t stream, std::uint32_t item);
     bool do_wait(std::size_t stream, std::uint32_t item);
+    bool end_work(std::size_t stream, double begin, double end);
     void arrive(std::size_t stream, std::uint32_t item);
     double seconds_of(const Traffic& traffic) const;
     GroupState& group_state(int group);
@@ -94,6 +96,7 @@ private:
     ClockedSchedule clocked_;
     std::vector<StreamState> streams_;
     std::map<int, GroupState> groups_;
+    SharedLinks shared_;
     std::uint32_t num_queued_ = 0;  // items, by the host
     double host_now_ = 0;
     std::vector<std::uint32_t> long_joins_;  // that held up the host

@@ -17,14 +17,18 @@ JobTraffic traffic_of(const JobSpec& spec, const Mesh& mesh) {
     if (spec.stages.empty()) return traffic;
     const StageSpec& longest = spec.stages[usize(spec.longest_stage_index())];
     traffic.context = longest.context;
-    traffic.phases =
-        step_traffic(*find_preset(traffic.model), mesh,
-                     {.context = longest.context,
-                      .batch = longest.batch,
-                      .zero = spec.zero,
-                      .compute_bytes = bytes_of(precision_of(spec.precision)),
-                      .gradient_bytes = bytes_of(precision_of(spec.optimizer.gradients))});
+    traffic.phases = traffic_of(spec, *find_preset(traffic.model), mesh, spec.zero);
     return traffic;
+}
+
+StepTraffic traffic_of(const JobSpec& spec, const ModelConfig& model, const Mesh& mesh, int zero) {
+    const StageSpec& longest = spec.stages[usize(spec.longest_stage_index())];
+    return step_traffic(model, mesh,
+                        {.context = longest.context,
+                         .batch = longest.batch,
+                         .zero = zero,
+                         .compute_bytes = bytes_of(precision_of(spec.precision)),
+                         .gradient_bytes = bytes_of(precision_of(spec.optimizer.gradients))});
 }
 
 std::set<std::pair<NodeId, NodeId>> node_links(const StepTraffic& phases, const Mesh& mesh,

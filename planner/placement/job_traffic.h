@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "spec/job_spec.h"
+#include "spec/model_preset.h"
 #include "topology/placement_cost.h"
 
 namespace rm {
@@ -19,6 +20,8 @@ struct JobTraffic {
 };
 // The stages are those of a valid spec: at least one.
 JobTraffic traffic_of(const JobSpec& spec, const Mesh& mesh);
+// The phases of the stage with the longest context, for the job's own model.
+StepTraffic traffic_of(const JobSpec& spec, const ModelConfig& model, const Mesh& mesh, int zero);
 
 // The nodes between which these phases move bytes, sender first; `ranks` by rank.
 std::set<std::pair<NodeId, NodeId>> node_links(const StepTraffic& phases, const Mesh& mesh,

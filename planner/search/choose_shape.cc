@@ -34,13 +34,21 @@ std::optional<DeviceProfile> profile_of(const ShapeQuestion& question) {
     return std::nullopt;
 }
 
+// The devices that the job may take; those that it names, in its order.
+std::vector<DeviceId> devices_of(const ShapeQuestion& question) {
+    if (!question.spec.resources.placement.empty()) return question.spec.resources.placement;
+    std::vector<DeviceId> devices;
+    for (const PlanningDevice* device : question.free)
+        devices.push_back(device->id);
+    return devices;
+}
+
 // The devices' places in the graph; nothing unless all were measured.
-std::vector<Endpoint> places_in(const LinkGraph& links,
-                                const std::vector<const PlanningDevice*>& devices) {
+std::vector<Endpoint> places_in(const LinkGraph& links, const std::vector<DeviceId>& devices) {
     const GraphDevices known(links);
     std::vector<Endpoint> places;
-    for (const PlanningDevice* device : devices) {
-        const auto place = known.find(device->id);
+    for (const DeviceId& device : devices) {
+        const auto place = known.find(device);
         if (!place) return {};
         places.push_back(*place);
     }
@@ -81,14 +89,26 @@ JobSpec limited(const JobSpec& spec, const PlanningDevice& device) {
     return out;
 }
 
+// Ranks lie where the links were measured; nothing where they were not.
+std::vector<DeviceId> placement_of(const RankedPlan& plan, const ShapeQuestion& question) {
+    const LinkGraph& links = question.snapshot.links;
+    if (places_in(links, devices_of(question)).empty()) return {};
+    const GraphDevices known(links);
+    std::vector<DeviceId> placement;
+    for (const Endpoint& at : plan.placement)
+        placement.push_back(known.id(at));
+    return placement;
+}
+
 // The job's own limits: those of the devices are the planner's.
-PlanShape shape_of(const RankedPlan& plan, const JobSpec& spec) {
-    const MemoryPolicy asked = resolve_memory(spec.memory);
+PlanShape shape_of(const RankedPlan& plan, const ShapeQuestion& question) {
+    const MemoryPolicy asked = resolve_memory(question.spec.memory);
     const Prediction& step = plan.prediction;
     PlanShape shape{plan.sharding.mesh,
                     plan.sharding.zero,
                     plan.memory,
-                    {step.step, plan.time(spec), step.device_total(), step.host_total()}};
+                    {step.step, plan.time(question.spec), step.device_total(), step.host_total()}};
+    shape.placement = placement_of(plan, question);
     shape.memory.device = asked.device;
     shape.memory.host = asked.host;
     return shape;
@@ -114,13 +134,21 @@ struct Asked {
     std::unique_ptr<Kernels> like;
 
     SearchQuestion question() const {
-        return {spec, model, fleet, ranks, meshes, places, is_host_device, like.get()};
+        return {.spec = spec,
+                .model = model,
+                .fleet = fleet,
+                .devices = ranks,
+                .meshes = meshes,
+                .places = places,
+                .in_order = !spec.resources.placement.empty(),
+                .is_host_device = is_host_device,
+                .like = like.get()};
     }
 };
 
 Asked asked_by(const ShapeQuestion& question, ModelConfig model, DeviceProfile profile) {
     const PlanningDevice& device = *question.free.front();
-    std::vector<Endpoint> places = places_in(question.snapshot.links, question.free);
+    std::vector<Endpoint> places = places_in(question.snapshot.links, devices_of(question));
     profile.memory = {};  // the limits say how much of it there is
     const auto devices = static_cast<int>(question.free.size());
     // The job's own mesh keeps the job's stage of ZeRO, too.
@@ -172,7 +200,7 @@ ShapeDecision search(const ShapeQuestion& question, const Asked& asked) {
     const auto result = search_plans(asked.question(), {.ranked = 1});
     if (!result) return Reasons{reason_from(result.error().message, ReasonKind::memory)};
     if (!result->ranked.empty())
-        return within_cost(question, shape_of(result->ranked.front(), question.spec), &asked);
+        return within_cost(question, shape_of(result->ranked.front(), question), &asked);
     return Reasons{{shortage_text(*result),
                     question.snapshot.advise ? advice_on(asked.question()) : std::string(),
                     ReasonKind::memory}};

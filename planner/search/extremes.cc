@@ -21,14 +21,15 @@ constexpr int kMostTimes = 64;  // as many devices are looked at
 // The question of another job, or of another number of devices.
 SearchQuestion about(const SearchQuestion& question, const JobSpec& spec, int devices,
                      std::vector<Mesh> meshes) {
-    return {spec,
-            question.model,
-            question.fleet,
-            devices,
-            std::move(meshes),
-            question.places,
-            question.is_host_device,
-            question.like};
+    return {.spec = spec,
+            .model = question.model,
+            .fleet = question.fleet,
+            .devices = devices,
+            .meshes = std::move(meshes),
+            .places = question.places,
+            .in_order = question.in_order,
+            .is_host_device = question.is_host_device,
+            .like = question.like};
 }
 
 // No mesh of so many devices, or of such a context, is no plan.

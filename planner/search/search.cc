@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "engine/train/rank_config.h"
-#include "planner/search/group_links.h"
+#include "planner/search/placed_meshes.h"
 
 namespace rm {
 namespace {
@@ -21,12 +21,6 @@ constexpr double kLikeBounds = 0.02;
 std::optional<Bytes> least_limit(std::optional<Bytes> given, Bytes fleets) {
     if (fleets.value == 0) return given;
     return given ? std::min(*given, fleets) : fleets;
-}
-
-std::vector<Endpoint> placement_of(const SearchQuestion& question) {
-    if (question.places.empty()) return first_devices(question.fleet.links, question.devices);
-    const auto first = question.places.begin();
-    return {first, first + question.devices};
 }
 
 // A sharding that is being looked at.
@@ -52,8 +46,7 @@ public:
           options_(options),
           stage_(longest_stage(question.spec)),
           limits_(limits_of(question)),
-          routes_(question.fleet.links),
-          placement_(placement_of(question)) {}
+          placed_(question) {}
 
     Result<SearchResult> run() {
         RM_TRY(const std::vector<Sharding> shardings, all_shardings());
@@ -67,7 +60,8 @@ public:
         for (const Entry& entry : entries)
             take(entry);
         for (RankedPlan& plan : result_.ranked)
-            RM_RETURN_IF_ERROR(predict_stages(plan));
+            RM_RETURN_IF_ERROR(finish(plan));
+        std::stable_sort(result_.ranked.begin(), result_.ranked.end(), is_faster);
         sort_passed();
         result_.limits = limits_;
         result_.shardings = std::ssize(shardings);
@@ -115,7 +109,7 @@ private:
         return all;
     }
     // Nothing: the state alone is too large, or a dry run fails.
-    std::optional<LeanPlan> lean_plan(const Sharding& sharding) const {
+    std::optional<LeanPlan> lean_plan(const Sharding& sharding) {
         const Entry entry = entry_of(sharding);
         const auto state = entry.memory->least_state();
         if (!state || *state > limits_.device.value_or(kAnySize)) return std::nullopt;
@@ -124,23 +118,21 @@ private:
         return LeanPlan{sharding.mesh, least->device, least->host};
     }
 
-    std::unique_ptr<DryJob> job_of(const Sharding& sharding) const {
+    std::unique_ptr<DryJob> job_of(const Sharding& sharding, const LinkSpeeds& links) const {
         return std::make_unique<DryJob>(
             question_.spec, question_.model, sharding,
-            DryMachine{.profile = &question_.fleet.device,
-                       .like = question_.like,
-                       .links = group_links(routes_, sharding.mesh, placement_)});
+            DryMachine{.profile = &question_.fleet.device, .like = question_.like, .links = links});
     }
 
-    Entry entry_of(const Sharding& sharding) const {
-        Entry entry{.sharding = sharding, .job = job_of(sharding)};
+    Entry entry_of(const Sharding& sharding) {
+        Entry entry{.sharding = sharding, .job = job_of(sharding, placed_.of(sharding).links)};
         const DryJob& job = *entry.job;
         entry.memory = std::make_unique<MemorySearch>(job.rank(), job.shape(stage_, {}), limits_,
                                                       job.options(stage_));
         return entry;
     }
 
-    Entry bounded(const Sharding& sharding) const {
+    Entry bounded(const Sharding& sharding) {
         Entry entry = entry_of(sharding);
         const Status status = set_bounds(entry);
         if (!status) entry.error = status.error().message;
@@ -199,11 +191,10 @@ private:
     }
 
     void rank(const Entry& entry, ChosenMemory chosen) {
-        RankedPlan plan{entry.sharding, chosen.policy, std::move(chosen.prediction), placement_};
-        const auto place = std::upper_bound(result_.ranked.begin(), result_.ranked.end(), plan,
-                                            [](const RankedPlan& a, const RankedPlan& b) {
-                                                return a.prediction.step < b.prediction.step;
-                                            });
+        RankedPlan plan{entry.sharding, chosen.policy, std::move(chosen.prediction),
+                        placed_.of(entry.sharding).placement};
+        const auto place =
+            std::upper_bound(result_.ranked.begin(), result_.ranked.end(), plan, is_faster);
         result_.ranked.insert(place, std::move(plan));
         if (std::ssize(result_.ranked) <= options_.ranked) return;
         const RankedPlan& last = result_.ranked.back();
@@ -212,9 +203,27 @@ private:
     }
     void pass(PassedOver passed) { result_.passed.push_back(std::move(passed)); }
 
+    static bool is_faster(const RankedPlan& a, const RankedPlan& b) {
+        return a.prediction.step < b.prediction.step;
+    }
+
+    // Places its ranks by what compute hides of their messages, and predicts all stages.
+    Status finish(RankedPlan& plan) {
+        PlacedMesh again = placed_.again(plan);
+        if (again.placement == plan.placement) return predict_stages(plan, again.links);
+        const std::unique_ptr<DryJob> job = job_of(plan.sharding, again.links);
+        RM_TRY(Prediction prediction,
+               predict(job->rank(), job->shape(stage_, plan.memory), job->options(stage_)));
+        if (prediction.step >= plan.prediction.step)
+            return predict_stages(plan, placed_.of(plan.sharding).links);
+        plan.prediction = std::move(prediction);
+        plan.placement = std::move(again.placement);
+        return predict_stages(plan, again.links);
+    }
+
     // The other stages train with the memory of the longest.
-    Status predict_stages(RankedPlan& plan) const {
-        const std::unique_ptr<DryJob> job = job_of(plan.sharding);
+    Status predict_stages(RankedPlan& plan, const LinkSpeeds& links) const {
+        const std::unique_ptr<DryJob> job = job_of(plan.sharding, links);
         for (const StageSpec& stage : question_.spec.stages) {
             if (&stage == &stage_) {
                 plan.steps.push_back(plan.prediction.step);
@@ -245,8 +254,7 @@ private:
     const SearchOptions options_;
     const StageSpec& stage_;
     const MemorySpec limits_;
-    const Routes routes_;
-    const std::vector<Endpoint> placement_;
+    PlacedMeshes placed_;
     SearchResult result_;
 };
 

@@ -19,9 +19,9 @@ struct SearchQuestion {
     const FleetSpec& fleet;
     int devices = 0;                // ranks; at most the fleet's
     std::vector<Mesh> meshes = {};  // the only ones to look at; empty: all
-    // The devices to use, in the order of ranks; as many as there are ranks, or more. Empty: the
-    // fleet's first.
+    // The devices to use, as many as there are ranks or more. Empty: the fleet's first.
     std::vector<Endpoint> places = {};
+    bool in_order = false;  // ranks go to `places` as they are listed
     // The host's memory is that of its devices, as on CPUs: keeping things there makes no room.
     bool is_host_device = false;
     Kernels* like = nullptr;  // asked for workspace sizes; null: the fleet's profile has them

@@ -58,7 +58,7 @@ protected:
 // good links, and once the host is fast again surveys clear the alarm.
 TEST_F(PlacedLab, AnAttemptAfterALinkDegradedAvoidsIt) {
     start_all("racks:\n  - {name: room, rate: 200, hosts: [n0, n1, n2, n3, n4]}\n",
-              {"--survey-budget", "90%"});
+              {.controller = {"--survey-budget", "90%"}});
     survey();
     EXPECT_TRUE(degraded_.empty());
     const std::string job = submit(ring_job(3, 100'000));

@@ -35,7 +35,7 @@ SurveyedLab::~SurveyedLab() {
     EXPECT_EQ(controller_->wait(Seconds{20}), 0) << controller_->err();
 }
 
-void SurveyedLab::start_all(std::string_view topology, const std::vector<std::string>& controller) {
+void SurveyedLab::start_all(std::string_view topology, const LabOptions& options) {
     lab_ = std::make_unique<Lab>(parse_topology(topology, "lab.yaml").value());
     std::vector<std::string> argv = {program("ringmaster-controller"),
                                      "--state",
@@ -46,14 +46,14 @@ void SurveyedLab::start_all(std::string_view topology, const std::vector<std::st
                                      "none",
                                      "--survey",
                                      "manual"};
-    argv.insert(argv.end(), controller.begin(), controller.end());
+    argv.insert(argv.end(), options.controller.begin(), options.controller.end());
     controller_ = start(std::move(argv));
     std::vector<Host> hosts = lab_->topology().hosts;
     std::stable_sort(hosts.begin(), hosts.end(), [](const Host& a, const Host& b) {
         return a.name.back() % 3 < b.name.back() % 3;
     });
     for (const Host& host : hosts) {
-        start_worker(host.name);
+        start_worker(host.name, options);
         registered_.push_back(host.name);
         const std::size_t wanted = workers_.size() * std::string("n0\n").size();
         const auto joined = [&] { return there({"nodes", "-o", "name"}).out.size() == wanted; };
@@ -61,14 +61,24 @@ void SurveyedLab::start_all(std::string_view topology, const std::vector<std::st
     }
 }
 
-void SurveyedLab::start_worker(const std::string& host) {
-    std::filesystem::create_directory(path(host));
-    std::filesystem::permissions(path(host), std::filesystem::perms::owner_all);
+void SurveyedLab::start_worker(const std::string& host, const LabOptions& options) {
+    namespace fs = std::filesystem;
+    fs::create_directory(path(host));
+    fs::permissions(path(host), fs::perms::owner_all);
     e2e::write_file(path(host + "/identity.json"),
                     Json{{"node_id", host}, {"cluster_id", ""}, {"highest_epoch", 0}}.dump());
-    workers_.push_back(start(
-        lab_->inside(host, {program("ringmaster-worker"), "--state", path(host), "--controller",
-                            socket(), "--http", "none", "--data-address", lab_->address(host)})));
+    if (!options.profiles.empty()) fs::copy(options.profiles, path(host + "/profiles"));
+    std::vector<std::string> argv = {program("ringmaster-worker"),
+                                     "--state",
+                                     path(host),
+                                     "--controller",
+                                     socket(),
+                                     "--http",
+                                     "none",
+                                     "--data-address",
+                                     lab_->address(host)};
+    argv.insert(argv.end(), options.worker.begin(), options.worker.end());
+    workers_.push_back(start(lab_->inside(host, std::move(argv))));
 }
 
 Finished SurveyedLab::there(std::vector<std::string> arguments) {

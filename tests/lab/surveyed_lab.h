@@ -26,6 +26,12 @@ inline constexpr std::string_view kTwoRacks =
     "  - {between: [left, right], rate: 50}\n"
     "slow: {n5: 100}\n";
 
+struct LabOptions {
+    std::vector<std::string> controller = {};  // arguments of the daemons
+    std::vector<std::string> worker = {};
+    std::string profiles;  // a directory: what each worker has measured before; empty: nothing
+};
+
 // Real workers of one slot each on the hosts of a lab, named after them, which measure links of
 // known rates. The command line reaches the controller by a Unix socket, which works across network
 // namespaces.
@@ -35,7 +41,7 @@ protected:
     ~SurveyedLab() override;
 
     // Workers join from the racks in turn, so that the order of registration is a bad one.
-    void start_all(std::string_view topology, const std::vector<std::string>& controller = {});
+    void start_all(std::string_view topology, const LabOptions& options = {});
     Finished there(std::vector<std::string> arguments);
     // Measures all links; returns the link file and sets `degraded_`.
     Json survey();
@@ -62,7 +68,7 @@ protected:
 
 private:
     std::string socket() const { return "unix:" + path("controller.sock"); }
-    void start_worker(const std::string& host);
+    void start_worker(const std::string& host, const LabOptions& options);
 };
 
 }  // namespace rm::lab

@@ -55,7 +55,8 @@ RULES = {
     # Plans are dry runs of the engine.
     "planner/search": (["base", "spec", "topology", "kernels/meta", "engine/comm", "engine/dry_run", "engine/schedule",
                         "engine/train/rank_config.h", "engine/train/rank_device.h", "kernels/kernels.h",
-                        "planner/placement/graph_devices.h", "planner/plan_shape.h",
+                        "planner/placement/graph_devices.h", "planner/placement/job_traffic.h",
+                        "planner/placement/solver.h", "planner/plan_shape.h",
                         "planner/search", "planner/snapshot.h"], []),
     # The process that plans: its messages are those of the wire.
     "planner/child": (["base", "spec", "topology", "planner", "service"], PROTO),

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/topology/transfers.h"
+#include "topology/transfers.h"
 
 namespace rm {
 namespace {
@@ -94,6 +94,21 @@ TEST(PlacementCost, APhaseTakesWhatItsTransfersTake) {
                              {flow.bytes}});
     EXPECT_DOUBLE_EQ(placement_cost(routes, mesh(2, 2), {phase}, placement).total.value,
                      transfer_times(routes, transfers).total.value);
+}
+
+TEST(PlacementCost, CountsWhatComputeDoesNotHide) {
+    const LinkGraph graph = two_racks();
+    const Routes routes(graph);
+    CommPhase phase = {Axis::ring, Pattern::ring, {kGbit}, 1};
+    const std::vector<Endpoint> placement = on({3, 0, 2, 1});
+    const auto total = [&] { return placement_cost(routes, mesh(2, 2), {phase}, placement).total; };
+    const double all = total().value;
+    phase.hidden = {all / 4};
+    EXPECT_DOUBLE_EQ(total().value, all - all / 4);
+    phase.hidden = {2 * all};
+    EXPECT_EQ(total().value, 0);
+    phase.hidden = {-1};
+    EXPECT_FALSE(validate({phase}));
 }
 
 TEST(PlacementCheck, NamesWhatIsWrong) {

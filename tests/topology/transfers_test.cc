@@ -1,4 +1,4 @@
-#include "tests/topology/transfers.h"
+#include "topology/transfers.h"
 
 #include <gtest/gtest.h>
 

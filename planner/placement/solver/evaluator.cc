@@ -43,6 +43,7 @@ void Evaluator::add_phases(const PlacementProblem& problem) {
     for (const CommPhase& phase : problem.traffic) {
         PhaseState& state = phases_.emplace_back();
         state.messages = phase.messages;
+        state.hidden = phase.hidden.value;
         state.first_flow = static_cast<int>(flows_.size());
         state.load.assign(usize(routes_.num_resources()), 0);
         for (const Flow& flow : flows_of(problem.mesh, phase))
@@ -186,8 +187,9 @@ double Evaluator::top_latency(PhaseState& phase) {
 
 double Evaluator::phase_time(int phase) {
     PhaseState& state = phases_[usize(phase)];
-    return std::max(top_limit(state).value, top_resource(state).value) +
-           static_cast<double>(state.messages) * top_latency(state);
+    const double time = std::max(top_limit(state).value, top_resource(state).value) +
+                        static_cast<double>(state.messages) * top_latency(state);
+    return std::max(0.0, time - state.hidden);
 }
 
 PlacementScore Evaluator::score() {

@@ -36,7 +36,7 @@ public:
     void calibrate();
 
     int num_phases() const { return static_cast<int>(phases_.size()); }
-    double phase_time(int phase);
+    double phase_time(int phase);  // what counts of it
     // The flows over the fullest resource of a phase, or the flow with the slowest limit. Scans all
     // flows of the phase.
     std::vector<Flow> bottleneck(int phase);
@@ -44,6 +44,7 @@ public:
 private:
     struct PhaseState {
         std::int64_t messages = 0;
+        double hidden = 0;
         double weight = 1;  // in crowding, of the fourth power of a resource's time
         int first_flow = 0;
         int num_flows = 0;

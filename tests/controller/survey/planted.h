@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include "controller/survey/infer.h"
 #include "controller/survey/survey_run.h"
-#include "tests/topology/transfers.h"
+#include "topology/transfers.h"
 
 // Networks with known rates: racks of nodes behind uplinks, shared max-min fairly.
 namespace rm::test {

@@ -52,6 +52,34 @@ TEST(Clock, ExposesNothingThatComputeHides) {
     EXPECT_THAT(run_clock(b.schedule(), kLinks).exposed, IsEmpty());
 }
 
+// Groups 1 and 2 share a link: each takes twice as long while the other is under way.
+LinkSpeeds shared_links() {
+    return {{1, {Seconds{0}, 100, {{2, 1.0}}}}, {2, {Seconds{0}, 100, {{1, 1.0}}}}};
+}
+
+TEST(Clock, TransfersThatShareALinkSlowEachOther) {
+    ScheduleBuilder b;
+    const auto first = b.send(kCommunication, "hop", {{1, 1, Bytes{400}}});
+    b.work(kHost, "pack", {}, 1);
+    const auto second = b.send(kHost, "gather", {{2, 1, Bytes{100}}});
+    const auto third = b.send(kHost, "gather", {{2, 1, Bytes{200}}});
+    const ClockedSchedule clocked = run_clock(b.schedule(), shared_links());
+    // Alone until 1, half as fast until 3, and until the hop's last second of work at 5.
+    expect_times(clocked, second, 1, 3);
+    expect_times(clocked, first, 0, 7);
+    expect_times(clocked, third, 3, 7);
+    EXPECT_THAT(clocked.busy, ElementsAre(0, 7, 7));
+}
+
+TEST(Clock, ATransferIsAsFastAsAloneOnceTheOtherHasEnded) {
+    ScheduleBuilder b;
+    const auto hop = b.send(kCommunication, "hop", {{1, 1, Bytes{400}}});
+    const auto gather = b.send(kHost, "gather", {{2, 1, Bytes{100}}});
+    const ClockedSchedule clocked = run_clock(b.schedule(), shared_links());
+    expect_times(clocked, gather, 0, 2);
+    expect_times(clocked, hop, 0, 5);
+}
+
 // Links of different groups run at the same time; the slowest decides.
 TEST(Clock, TakesTheSlowestOfTheLinksThatGoAtOnce) {
     ScheduleBuilder b;

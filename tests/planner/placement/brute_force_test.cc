@@ -52,11 +52,14 @@ public:
 
     StepTraffic traffic() {
         const auto bytes = [&] { return Bytes{static_cast<std::int64_t>(rng_.below(1'000'000))}; };
-        return {{Axis::tensor, Pattern::all_to_all, bytes(), 1},
-                {Axis::tensor, Pattern::ring, bytes(), 2},
-                {Axis::ulysses, Pattern::all_to_all, bytes(), 1},
-                {Axis::ring, Pattern::ring, bytes(), 3, bytes()},
-                {Axis::data, Pattern::ring, bytes(), 2}};
+        StepTraffic traffic = {{Axis::tensor, Pattern::all_to_all, bytes(), 1},
+                               {Axis::tensor, Pattern::ring, bytes(), 2},
+                               {Axis::ulysses, Pattern::all_to_all, bytes(), 1},
+                               {Axis::ring, Pattern::ring, bytes(), 3, bytes()},
+                               {Axis::data, Pattern::ring, bytes(), 2}};
+        for (CommPhase& phase : traffic)
+            if (rng_.below(3) == 0) phase.hidden = {rng_.uniform() * 1e-3};
+        return traffic;
     }
 
 private:
@@ -125,7 +128,9 @@ private:
     double time_of(const std::vector<int>& chosen) {
         double total = 0;
         for (std::size_t p = 0; p < flows_.size() && total < least_; ++p)
-            total += phase_time(flows_[p], case_.traffic[p].messages, chosen);
+            total += exposed(case_.traffic[p],
+                             {phase_time(flows_[p], case_.traffic[p].messages, chosen)})
+                         .value;
         return total;
     }
     double phase_time(const std::vector<Flow>& flows, std::int64_t messages,

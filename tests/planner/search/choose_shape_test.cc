@@ -72,6 +72,28 @@ struct ChooseShape : testing::Test {
     }
 };
 
+TEST_F(ChooseShape, PlacesRanksWhereAStepTakesLeast) {
+    join_gpus();
+    // Registered in turn, so that a ring in order of registration always crosses the slow link.
+    snapshot.links = uniform_graph({{"a"}, {"b"}}, 4, {.bandwidth = {5}}, {.bandwidth = {176}});
+    for (std::size_t i = 0; i < snapshot.devices.size(); ++i)
+        snapshot.devices[i].id = {{i % 2 == 0 ? "a" : "b"}, static_cast<int>(i / 2)};
+    spec.parallel = mesh_of(1, 8, 1, 1);
+    spec.zero = 3;
+    const PlanShape placed = shape();
+    ASSERT_EQ(placed.placement.size(), 8U);
+    int crossings = 0;
+    for (std::size_t rank = 0; rank < 8; ++rank)
+        crossings += placed.placement[rank].node != placed.placement[(rank + 1) % 8].node;
+    EXPECT_EQ(crossings, 2);
+
+    for (const PlanningDevice& device : snapshot.devices)
+        spec.resources.placement.push_back(device.id);
+    const PlanShape named = shape();
+    EXPECT_EQ(named.placement, spec.resources.placement);
+    EXPECT_GT(named.predicted.step, placed.predicted.step);
+}
+
 TEST_F(ChooseShape, OfMeasuredDevicesIsTheFastestOfTheSearch) {
     join_gpus();
     const RankedPlan best = searched();

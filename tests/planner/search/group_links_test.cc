@@ -60,6 +60,25 @@ TEST(GroupLinks, TensorTakesTheSlowerOfItsPatterns) {
     expect_link(speeds_on(two_nodes(), mesh_of(1, 2, 1, 4)), GroupKey::tensor, 80, 5e-6);
 }
 
+double slowed(const LinkSpeeds& links, GroupKey key, GroupKey by) {
+    const auto& slowed_by = links.at(static_cast<int>(key)).slowed_by;
+    const auto found = slowed_by.find(static_cast<int>(by));
+    return found == slowed_by.end() ? 0 : found->second;
+}
+
+TEST(GroupLinks, GroupsThatUseOneLinkSlowEachOther) {
+    // The ring and the sums of gradients cross the network with one flow each.
+    const LinkSpeeds ring = speeds_on(two_nodes(), mesh_of(1, 8, 1, 1));
+    EXPECT_NEAR(slowed(ring, GroupKey::ring, GroupKey::gradient), 1, 1e-9);
+    EXPECT_NEAR(slowed(ring, GroupKey::gradient, GroupKey::ring), 1, 1e-9);
+    // Four rings' flows beside one of the gradients': it has a fifth, and they four fifths.
+    const LinkSpeeds rings = speeds_on(two_nodes(), mesh_of(1, 2, 4, 1));
+    EXPECT_NEAR(slowed(rings, GroupKey::ring, GroupKey::gradient), 0.25, 1e-9);
+    EXPECT_NEAR(slowed(rings, GroupKey::gradient, GroupKey::ring), 4, 1e-9);
+    // Heads stay inside the nodes, beside the ring between them.
+    EXPECT_EQ(slowed(rings, GroupKey::ring, GroupKey::ulysses), 0);
+}
+
 TEST(GroupLinks, OneFlowMayBeSlowerThanTheLink) {
     LinkGraph links = two_nodes();
     for (Link& link : links.network)

@@ -5,8 +5,7 @@
 
 #include "topology/routes.h"
 
-// Durations of transfers that share links. Tests compare the costs of placements and the rates of
-// planted networks with them.
+// Durations and rates of transfers that share links max-min fairly.
 namespace rm {
 
 struct Transfer {
@@ -25,7 +24,7 @@ struct TransferTimes {
 // Transfers that begin at once and share every resource max-min fairly: all rates rise together; a
 // transfer whose resource is full, or that has reached its flow limit, stays at its rate; what a
 // finished transfer had goes to the others (progressive filling; Bertsekas and Gallager, Data
-// Networks, 6.5.2). Transfers times rounds times resources: meant for hundreds of transfers.
+// Networks, 6.5.2).
 TransferTimes transfer_times(const Routes& routes, std::span<const Transfer> transfers);
 
 // The rates of such transfers while all of them move, in bytes per second. Transfers of no bytes

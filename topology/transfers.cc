@@ -1,15 +1,15 @@
-#include "tests/topology/transfers.h"
+#include "topology/transfers.h"
 
 #include <algorithm>
 #include <limits>
-#include <map>
+#include <unordered_map>
 
 namespace rm {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The resources that transfers use: the capacity left on each, and how many transfers still rise.
+// The capacity left of a resource, and how many transfers over it still rise.
 struct Shared {
     double left = 0;  // bytes per second
     int rising = 0;
@@ -19,12 +19,18 @@ struct Shared {
 class Filling {
 public:
     Filling(const Routes& routes, const std::vector<Route>& ways, const std::vector<int>& moving)
-        : ways_(ways), rising_(moving), rates_(ways.size(), 0) {
+        : rising_(moving), rates_(ways.size(), 0) {
+        limits_.reserve(ways.size());
+        for (const Route& way : ways)
+            limits_.push_back(way.flow);
+        used_.resize(ways.size());
+        std::unordered_map<int, int> places;
         for (const int i : moving) {
-            way(i).for_each([&](int r) {
-                Shared& shared = shared_[r];
-                shared.left = 1 / routes.seconds_per_byte(r);
-                ++shared.rising;
+            ways[usize(i)].for_each([&](int r) {
+                const auto [at, is_new] = places.try_emplace(r, std::ssize(shared_));
+                if (is_new) shared_.push_back({1 / routes.seconds_per_byte(r), 0});
+                ++shared_[usize(at->second)].rising;
+                used_[usize(i)].push_back(at->second);
             });
         }
     }
@@ -36,44 +42,43 @@ public:
     }
 
 private:
-    const Route& way(int i) const { return ways_[static_cast<std::size_t>(i)]; }
     // Rates of all rising transfers are equal, so the next to stop is at the least share.
     double next_level() const {
         double level = kInfinity;
-        for (const auto& [r, shared] : shared_) {
+        for (const Shared& shared : shared_) {
             if (shared.rising > 0) level = std::min(level, shared.left / shared.rising);
         }
         for (const int i : rising_)
-            level = std::min(level, way(i).flow);
+            level = std::min(level, limits_[usize(i)]);
         return level;
+    }
+    bool stops_at(int i, double level) const {
+        const std::vector<int>& used = used_[usize(i)];
+        return limits_[usize(i)] <= level || std::any_of(used.begin(), used.end(), [&](int r) {
+                   const Shared& shared = shared_[usize(r)];
+                   return shared.left / shared.rising <= level;
+               });
     }
     // `left` of a resource has frozen transfers already subtracted, rising ones not yet.
     void freeze_at(double level) {
-        std::vector<int> frozen;
-        for (const int i : rising_) {
-            bool full = way(i).flow <= level;
-            way(i).for_each([&](int r) {
-                const Shared& shared = shared_.at(r);
-                full = full || shared.left / shared.rising <= level;
-            });
-            if (full) frozen.push_back(i);
-        }
-        for (const int i : frozen) {
-            rates_[static_cast<std::size_t>(i)] = level;
-            way(i).for_each([&](int r) {
-                Shared& shared = shared_.at(r);
+        const auto risen = std::stable_partition(rising_.begin(), rising_.end(),
+                                                 [&](int i) { return !stops_at(i, level); });
+        for (auto i = risen; i != rising_.end(); ++i) {
+            rates_[usize(*i)] = level;
+            for (const int r : used_[usize(*i)]) {
+                Shared& shared = shared_[usize(r)];
                 shared.left = std::max(0.0, shared.left - level);
                 --shared.rising;
-            });
+            }
         }
-        std::erase_if(rising_,
-                      [&](int i) { return std::binary_search(frozen.begin(), frozen.end(), i); });
+        rising_.erase(risen, rising_.end());
     }
 
-    const std::vector<Route>& ways_;
     std::vector<int> rising_;  // ascending
-    std::map<int, Shared> shared_;
     std::vector<double> rates_;
+    std::vector<double> limits_;          // by transfer
+    std::vector<std::vector<int>> used_;  // by transfer: places in shared_
+    std::vector<Shared> shared_;
 };
 
 std::vector<Route> ways_of(const Routes& routes, std::span<const Transfer> transfers) {
