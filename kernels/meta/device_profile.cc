@@ -104,15 +104,16 @@ Status check_profile(const DeviceProfile& profile) {
     return check_transfers(profile.transfers);
 }
 
-const OpSpeed& speed_of(const DeviceProfile& profile, std::string_view op) {
+namespace {
+
+std::span<const OpSpeed> known_speeds(const DeviceProfile& profile, std::string_view op) {
     const auto speeds = speeds_of(profile, op);
     RM_CHECK(!speeds.empty(), "the profile {} has no speed of {}", profile.name, op);
-    return speeds.front();
+    return speeds;
 }
 
-Seconds seconds_of(const DeviceProfile& profile, std::string_view op, const OpWork& work) {
-    const auto speeds = speeds_of(profile, op);
-    RM_CHECK(!speeds.empty(), "the profile {} has no speed of {}", profile.name, op);
+// Between the head dims of the speeds; there is one at least.
+Seconds seconds_between(std::span<const OpSpeed> speeds, const OpWork& work) {
     const auto above = std::find_if(speeds.begin(), speeds.end(), [&](const OpSpeed& speed) {
         return speed.head_dim >= work.head_dim;
     });
@@ -123,6 +124,29 @@ Seconds seconds_of(const DeviceProfile& profile, std::string_view op, const OpWo
     const double share = static_cast<double>(work.head_dim - below.head_dim) /
                          static_cast<double>(above->head_dim - below.head_dim);
     return {(1 - share) * seconds_at(below, work) + share * seconds_at(*above, work)};
+}
+
+}  // namespace
+
+const OpSpeed& speed_of(const DeviceProfile& profile, std::string_view op) {
+    return known_speeds(profile, op).front();
+}
+
+Seconds seconds_of(const DeviceProfile& profile, std::string_view op, const OpWork& work) {
+    return seconds_between(known_speeds(profile, op), work);
+}
+
+OpTimes::OpTimes(const DeviceProfile* profile, std::string_view op) {
+    if (profile != nullptr) speeds_ = known_speeds(*profile, op);
+}
+
+Seconds OpTimes::of(const OpWork& work) const {
+    if (speeds_.empty()) return {};
+    if (answer_.value < 0 || last_ != work) {
+        last_ = work;
+        answer_ = seconds_between(speeds_, work);
+    }
+    return answer_;
 }
 
 }  // namespace rm

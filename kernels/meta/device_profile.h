@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,6 +68,22 @@ Status check_profile(const DeviceProfile& profile);
 // The op must be there.
 const OpSpeed& speed_of(const DeviceProfile& profile, std::string_view op);
 Seconds seconds_of(const DeviceProfile& profile, std::string_view op, const OpWork& work);
+
+// The speeds of one op, found once; of a dry run, which asks the same again and again.
+class OpTimes {
+public:
+    OpTimes() = default;  // nothing takes time
+    // Borrows the profile; null: nothing takes time. The op must be there.
+    OpTimes(const DeviceProfile* profile, std::string_view op);
+
+    Seconds of(const OpWork& work) const;
+    Bytes workspace() const { return speeds_.empty() ? Bytes{} : speeds_.front().workspace; }
+
+private:
+    std::span<const OpSpeed> speeds_;
+    mutable OpWork last_;  // asked for, and its answer
+    mutable Seconds answer_{-1};
+};
 
 // Every name that a profile must have: all ops, prepare, upload, download.
 std::vector<std::string_view> profiled_ops();

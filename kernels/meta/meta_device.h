@@ -3,12 +3,11 @@
 #include <cstdint>
 #include <optional>
 
+#include "kernels/meta/device_profile.h"
 #include "kernels/meta/schedule.h"
 
 // The meta device's memory and streams; see meta_kernels.h.
 namespace rm {
-
-struct DeviceProfile;
 
 // Where its latest record is in the schedule.
 class MetaEvent final : public Event {
@@ -40,7 +39,7 @@ public:
 
 private:
     ScheduleRecorder& recorder_;
-    const DeviceProfile* profile_;
+    const OpTimes download_;
     int index_ = 0;
     std::int64_t num_queued_ = 0;
 };
@@ -52,7 +51,11 @@ class MetaDevice final : public Device {
 public:
     // Borrows both; without a profile transfers take no time.
     MetaDevice(ScheduleRecorder& recorder, const DeviceProfile* profile, bool host_visible)
-        : recorder_(recorder), profile_(profile), host_visible_(host_visible) {}
+        : recorder_(recorder),
+          profile_(profile),
+          upload_(profile, "upload"),
+          download_(profile, "download"),
+          host_visible_(host_visible) {}
 
     std::unique_ptr<Stream> make_stream(std::string_view name) override {
         return std::make_unique<MetaStream>(recorder_, name, profile_);
@@ -82,6 +85,7 @@ private:
 
     ScheduleRecorder& recorder_;
     const DeviceProfile* profile_ = nullptr;
+    const OpTimes upload_, download_;
     bool host_visible_;
     std::uint64_t used_ = std::uint64_t{1} << 56;
 };

@@ -1,6 +1,10 @@
 #include "kernels/meta/meta_kernels.h"
 
+#include <algorithm>
+#include <array>
+#include <iterator>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "kernels/meta/device_profile.h"
@@ -24,6 +28,20 @@ private:
     Buffer memory_;
 };
 
+#define RM_OP(Op) Op::kName,
+constexpr std::string_view kOpNames[] = {RM_EACH_OP(RM_OP)};
+#undef RM_OP
+constexpr std::size_t kNumOps = std::size(kOpNames);
+
+// The op's place among all.
+template <typename Op>
+constexpr std::size_t index_of() {
+    constexpr std::size_t index = static_cast<std::size_t>(
+        std::find(std::begin(kOpNames), std::end(kOpNames), Op::kName) - std::begin(kOpNames));
+    static_assert(index < kNumOps);
+    return index;
+}
+
 const MetaPrepared& own(const PreparedWeight* weight) {
     return own_weight<MetaPrepared>("meta", weight);
 }
@@ -33,11 +51,22 @@ public:
     MetaKernels(ScheduleRecorder& recorder, const MetaOptions& options)
         : options_(options),
           device_(recorder, options.profile,
-                  options.like != nullptr && options.like->device().host_visible()) {}
+                  options.like != nullptr && options.like->device().host_visible()),
+          prepare_(options.profile, "prepare") {
+#define RM_OP(Op) times_[index_of<Op>()] = OpTimes(options.profile, Op::kName);
+        RM_EACH_OP(RM_OP)
+#undef RM_OP
+    }
 
-    std::string_view name() const override { return "meta"; }
-    NumericTypes types() const override { return options_.types; }
-    Device& device() override { return device_; }
+    std::string_view name() const override {
+        return "meta";
+    }
+    NumericTypes types() const override {
+        return options_.types;
+    }
+    Device& device() override {
+        return device_;
+    }
 
     Bytes prepared_bytes(std::int64_t num_rows, std::int64_t num_columns) const override {
         if (options_.like != nullptr) return options_.like->prepared_bytes(num_rows, num_columns);
@@ -54,7 +83,8 @@ public:
         check_prepare(weight, prepared, options_.types);
         const OpAccesses accesses =
             OpAccesses().read(range_of(weight)).write(own(&prepared).range());
-        record("prepare", OpClass::prepare, accesses, work_of_bytes(accesses.bytes()), 0, stream);
+        const Seconds seconds = prepare_.of(work_of_bytes(accesses.bytes()));
+        record("prepare", OpClass::prepare, accesses, {seconds, 0}, stream);
     }
 
     template <typename Op>
@@ -62,32 +92,27 @@ public:
         OpAccesses accesses = accesses_of(op, options_.types);
         if constexpr (takes_prepared<Op>) accesses.read(own(*prepared_of(op)).range());
         const double flops = flops_of(op);
-        const OpWork work = work_of(op, flops, accesses);
+        const Seconds seconds = times_[index_of<Op>()].of(work_of(op, flops, accesses));
         if constexpr (takes_workspace<Op>)
             accesses.write(MemoryRange{workspace.data, workspace.size});
-        record(Op::kName, class_of<Op>(), accesses, work, flops, stream);
+        record(Op::kName, class_of<Op>(), accesses, {seconds, flops}, stream);
     }
     template <typename Op>
     Bytes scratch_of(Op op) const {
-        if (options_.like == nullptr) {
-            if (options_.profile == nullptr) return {};
-            return speed_of(*options_.profile, Op::kName).workspace;
-        }
+        if (options_.like == nullptr) return times_[index_of<Op>()].workspace();
         if constexpr (takes_prepared<Op>) *prepared_of(op) = &twin_of(*prepared_of(op));
         return options_.like->workspace_bytes(op);
     }
 
 private:
-    void record(std::string_view name, OpClass op_class, const OpAccesses& accesses,
-                const OpWork& work, double flops, Stream& stream) {
-        Seconds seconds;
-        if (options_.profile != nullptr) seconds = seconds_of(*options_.profile, name, work);
+    static void record(std::string_view name, OpClass op_class, const OpAccesses& accesses,
+                       ScheduleRecorder::Cost cost, Stream& stream) {
         meta_stream(stream).add({.op = name,
                                  .reads = accesses.reads(),
                                  .writes = accesses.writes(),
                                  .traffic = {},
                                  .op_class = op_class},
-                                {.seconds = seconds, .flops = flops});
+                                cost);
     }
 
     // A prepared weight of `like` of the same shape.
@@ -100,6 +125,8 @@ private:
 
     const MetaOptions options_;
     MetaDevice device_;
+    const OpTimes prepare_;
+    std::array<OpTimes, kNumOps> times_;
     mutable std::map<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<PreparedWeight>> twins_;
 };
 

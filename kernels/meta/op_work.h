@@ -16,6 +16,7 @@ struct OpWork {
     double amount = 0;
     double size = 0;
     std::int64_t head_dim = 0;  // 0: no attention
+    bool operator==(const OpWork&) const = default;
 };
 
 inline OpWork work_of_bytes(double bytes) {

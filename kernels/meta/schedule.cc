@@ -36,6 +36,16 @@ int ScheduleRecorder::add_stream(std::string_view name) {
 }
 
 std::uint32_t ScheduleRecorder::name_index(std::string_view name) {
+    // Names are literals: one at the same place is most probably the same.
+    RecentName& recent = recent_[std::hash<const char*>()(name.data()) % recent_.size()];
+    const std::vector<std::string>& names = schedule_.names;
+    if (recent.data == name.data() && recent.index < names.size() && names[recent.index] == name)
+        return recent.index;
+    recent = {name.data(), find_name(name)};
+    return recent.index;
+}
+
+std::uint32_t ScheduleRecorder::find_name(std::string_view name) {
     if (const auto known = names_.find(name); known != names_.end()) return known->second;
     const auto next = static_cast<std::uint32_t>(schedule_.names.size());
     schedule_.names.emplace_back(name);

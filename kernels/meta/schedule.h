@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -110,6 +111,7 @@ public:
 private:
     void add(ScheduleItem item) { schedule_.items.push_back(item); }
     std::uint32_t name_index(std::string_view name);
+    std::uint32_t find_name(std::string_view name);
     void add_ranges(std::span<const MemoryRange> ranges);
 
     // Looked up by views: an op that has a name costs no allocation.
@@ -122,6 +124,11 @@ private:
     const KeptRanges ranges_;
     StepSchedule schedule_;
     std::unordered_map<std::string, std::uint32_t, NameHash, std::equal_to<>> names_;
+    struct RecentName {
+        const char* data = nullptr;
+        std::uint32_t index = 0;
+    };
+    std::array<RecentName, 61> recent_;  // by the hash of `data`
 };
 
 }  // namespace rm
