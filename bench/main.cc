@@ -29,6 +29,7 @@ constexpr std::string_view kUsage =
     "[--check]\n"
     "       ring-bench dry-run [--repeats N] [--ranks one|every]\n"
     "       ring-bench predict [--steps N] [--jobs NAME,...] [--profiles DIR] [--json FILE]\n"
+    "       ring-bench plan [--devices N] [--tokens N] [--plans N]\n"
     "       ring-bench placement [--nodes N] [--seeds N] [--budget N] [--json]\n"
     "       ring-bench published\n"
     "       ring-bench fits\n"
@@ -51,11 +52,17 @@ struct OwnCommand {
     std::string_view name;
     int (*run)(std::span<char*> words);
 };
-constexpr OwnCommand kOthers[] = {{"tokenize", run_tokenize},   {"balance", run_balance},
-                                  {"arena", run_arena},         {"overlap", run_overlap},
-                                  {"device", run_device},       {"dry-run", run_dry_run},
-                                  {"predict", run_predict},     {"placement", run_placement},
-                                  {"published", run_published}, {"fits", run_fits}};
+constexpr OwnCommand kOthers[] = {{"tokenize", run_tokenize},
+                                  {"balance", run_balance},
+                                  {"arena", run_arena},
+                                  {"overlap", run_overlap},
+                                  {"device", run_device},
+                                  {"dry-run", run_dry_run},
+                                  {"predict", run_predict},
+                                  {"placement", run_placement},
+                                  {"published", run_published},
+                                  {"fits", run_fits},
+                                  {"plan", run_plan}};
 
 std::vector<std::string_view> names() {
     std::vector<std::string_view> names;

@@ -291,7 +291,7 @@ Result<FitNeed> need_of(const PublishedFit& fit) {
                                                 {.types = types,
                                                  .profile = &*profile,
                                                  .links = uniform_links({Seconds{10e-6}, 50e9}),
-                                                 .memory_only = true}));
+                                                 .asked = DryRunOptions::Asked::memory}));
     return FitNeed{prediction.device_total(), prediction.host_total()};
 }
 

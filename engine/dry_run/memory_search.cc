@@ -1,6 +1,7 @@
 #include "engine/dry_run/memory_search.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -13,12 +14,16 @@ constexpr int kAlphaSteps = 16;  // alpha is a multiple of 1 / 16
 // Tiles where the speeds of products are known, which grow with the tile; the best first. A rank
 // has this many at least, so that alpha and chunks have a choice.
 constexpr std::int64_t kTiles[] = {32768, 8192, 2048, kUsualTile};
+constexpr double kNoShare = 1e300;
 constexpr std::int64_t kLeastTiles = 8;
+// Short tiles of long slots save little of what a slot takes.
+constexpr std::int64_t kMostTiles = 512;
 // A long chunk hides its transfers better, and a rank of many tokens has fewer of them.
 constexpr std::int64_t kMostUsualChunk = 32768;
 constexpr std::int64_t kUsualChunks = 16;
 constexpr std::int64_t kLeanTile = 8192;  // where memory matters more than speed
-constexpr double kNear = 2.5e-3;  // as much slower than with everything resident is near enough
+constexpr double kTrust = 0.99;  // what takes less than so much of the fastest_policy is not seen
+constexpr double kNear = 4e-3;   // as much slower than with everything resident is near enough
 
 std::vector<std::int64_t> tiles_of(const MemorySpec& spec, const PolicyPredictor& predictor) {
     if (spec.tile > 0 || !predictor.has_times()) return {spec.tile_or_usual()};
@@ -26,7 +31,8 @@ std::vector<std::int64_t> tiles_of(const MemorySpec& spec, const PolicyPredictor
     for (const std::int64_t tile : kTiles) {
         const bool suits = predictor.suits(tile) && (spec.chunk == 0 || spec.chunk % tile == 0);
         const bool enough = tile == kUsualTile || predictor.rank_tokens() >= kLeastTiles * tile;
-        if (suits && enough) tiles.push_back(tile);
+        const bool too_many = tile < kLeanTile && predictor.rank_tokens() > kMostTiles * tile;
+        if (suits && enough && (!too_many || tiles.empty())) tiles.push_back(tile);
     }
     return tiles.empty() ? std::vector{kUsualTile} : tiles;
 }
@@ -85,28 +91,44 @@ MemoryPolicy resident_policy(const MemorySpec& spec, Keep keep, int keep_every =
     return policy;
 }
 
+// A step that no other of the same keep and groups of layers is much faster than: everything on the
+// device, whatever its size, and long tiles, which compute faster and are fewer.
+MemoryPolicy fastest_policy(MemorySpec spec, const PolicyPredictor& predictor, Keep keep,
+                            int keep_every) {
+    const std::int64_t tile = tiles_of(spec, predictor).front();
+    const std::int64_t part = predictor.rank_tokens() / kLeastTiles;
+    spec.tile = std::max(tile, part / tile * tile);
+    spec.chunk = spec.tile;
+    return resident_policy(spec, keep, keep_every);
+}
+
 // Searches the alphas of one place and chunk.
 class AlphaSearch {
 public:
-    // `resident`: with the policy's tile and keep; nothing without times.
-    AlphaSearch(PolicyPredictor& predictor, PolicyChoice& choice, MemoryPolicy policy,
-                const std::optional<Prediction>& resident)
-        : predictor_(predictor), choice_(choice), policy_(policy), resident_(resident) {}
+    // `resident`: everything on the device, with the policy's tile and keep; `fastest`: the
+    // fastest_policy's. Neither is used without times.
+    AlphaSearch(PolicyPredictor& predictor, PolicyChoice& choice, const MemoryPolicy& policy,
+                const MemoryPolicy& resident, const Prediction& fastest)
+        : predictor_(predictor),
+          choice_(choice),
+          policy_(policy),
+          resident_(resident),
+          fastest_(fastest) {}
 
     // Returns whether any fits, or all that may fit are too slow.
     Result<bool> run() {
-        if (resident_ && policy_.kept == KeptPlace::device) {
-            // The largest alpha is the fastest.
-            RM_TRY(const bool all_fits, offer(kAlphaSteps));
-            if (all_fits) return true;
-        }
-        RM_TRY(const bool least_fits, offer(0));
+        RM_TRY(const bool least_fits, fits(0));
         if (!least_fits) return false;
+        if (predictor_.has_times() && policy_.kept == KeptPlace::device) {
+            // The largest alpha is the fastest.
+            RM_TRY(const bool all_fits, fits(kAlphaSteps));
+            if (all_fits) return offer(kAlphaSteps);
+        }
         RM_TRY(const bool settled, none_settles());
         if (settled) return true;
         RM_TRY(const int most, largest_that_fits());
-        if (resident_ && policy_.kept == KeptPlace::host) RM_RETURN_IF_ERROR(descend(most));
-        return true;
+        if (predictor_.has_times() && policy_.kept == KeptPlace::host) return descend(most);
+        return offer(most);
     }
 
 private:
@@ -115,71 +137,86 @@ private:
         policy.alpha = static_cast<double>(steps) / kAlphaSteps;
         return policy;
     }
+    Result<bool> fits(int steps) {
+        RM_TRY(const Prediction memory, predictor_.memory_of(at(steps)));
+        if (share_of_limits(policy_, memory) <= 1) return true;
+        choice_.offer(at(steps), memory);
+        return false;
+    }
     Result<bool> offer(int steps) {
         RM_TRY(const Prediction prediction, predictor_(at(steps)));
-        if (share_of_limits(policy_, prediction) > 1) {
-            choice_.offer(at(steps), prediction);
-            return false;
-        }
-        // Without times, PolicyChoice would keep this smaller alpha as the first that fits.
-        if (resident_) choice_.offer(at(steps), prediction);
-        return true;
+        return choice_.offer(at(steps), prediction);
     }
-    // Whether no alpha above 0 is worth a search: 0 is nearly as fast as if everything were
-    // resident, or all recomputation together does not make up for its waits.
+    // Whether no alpha above 0 is worth a search.
     Result<bool> none_settles() {
-        if (!resident_) return false;
+        if (!predictor_.has_times()) return false;
         RM_TRY(const Prediction none, predictor_(at(0)));
-        if (none.step.value <= (1 + kNear) * resident_->step.value) return true;
-        const double saved = none.busy.at("compute") - resident_->busy.at("compute");
-        return choice_.loses({none.step.value - saved});
+        choice_.offer(at(0), none);
+        if (is_near(none, fastest_)) return true;
+        RM_TRY(const Prediction resident, predictor_.bound_of(resident_));
+        return is_near(none, resident);
+    }
+    // Whether all recomputation that `faster` does not do, of none's, is little or does not make up
+    // for none's waits.
+    bool is_near(const Prediction& none, const Prediction& faster) {
+        saved_ = std::max(0.0, none.busy.at("compute") - faster.busy.at("compute"));
+        return none.step.value <= (1 + kNear) * faster.step.value ||
+               saved_ <= kNear * none.step.value ||
+               choice_.loses({(none.step.value - saved_) / (1 - kNear)});
     }
     // More alpha takes more memory, about in proportion: the first guess is where the line through
     // none and all meets the limits.
     Result<int> largest_that_fits() {
-        int fits = 0, above = kAlphaSteps + 1;
-        for (int next = kAlphaSteps; above - fits > 1;) {
-            RM_TRY(const bool good, offer(next));
-            (good ? fits : above) = next;
+        int fitting = 0, above = kAlphaSteps + 1;
+        for (int next = kAlphaSteps; above - fitting > 1;) {
+            RM_TRY(const bool good, fits(next));
+            (good ? fitting : above) = next;
             if (next == kAlphaSteps) {
                 RM_TRY(next, where_limits_are_met());
             } else {
                 next += good ? 1 : -1;
             }
-            next = std::clamp(next, fits + 1, std::max(fits + 1, above - 1));
+            next = std::clamp(next, fitting + 1, std::max(fitting + 1, above - 1));
         }
-        RM_TRY(const Prediction prediction, predictor_(at(fits)));
-        choice_.offer(at(fits), prediction);
-        return fits;
+        return fitting;
     }
     Result<int> where_limits_are_met() {
-        RM_TRY(const Prediction none, predictor_(at(0)));
-        RM_TRY(const Prediction all, predictor_(at(kAlphaSteps)));
+        RM_TRY(const Prediction none, predictor_.memory_of(at(0)));
+        RM_TRY(const Prediction all, predictor_.memory_of(at(kAlphaSteps)));
         const double least = share_of_limits(policy_, none), most = share_of_limits(policy_, all);
         if (most <= least) return kAlphaSteps;
         return static_cast<int>(kAlphaSteps * (1 - least) / (most - least));
     }
-    // Each step of alpha saves recomputation up to the best one and costs waits beyond it.
-    Status descend(int most) {
-        int low = 0, high = most;
-        for (int middle = 0; low < high; middle = (low + high) / 2) {
-            RM_TRY(const Prediction here, predictor_(at(middle)));
-            RM_TRY(const Prediction next, predictor_(at(middle + 1)));
-            if (next.step <= here.step) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
+    // Each step of alpha saves recomputation up to the best one and costs waits beyond it: a
+    // Fibonacci search, which halves the rest with little more than one prediction.
+    Result<bool> descend(int most) {
+        int before = -1, shorter = 1, length = 2;  // the best is in (before, before + length)
+        while (length < most + 2)
+            shorter = std::exchange(length, length + shorter);
+        RM_TRY(const Prediction none, predictor_.times_of(at(0)));
+        while (length > 2) {
+            const int last = std::min(most, before + length - 1);
+            const double saved = saved_ * last / kAlphaSteps;
+            if (choice_.loses({(none.step.value - saved) / (1 - kNear)})) return true;
+            const int lower = before + length - shorter, higher = before + shorter;
+            RM_TRY(const Seconds low, step_of(lower, most));
+            RM_TRY(const Seconds high, step_of(higher, most));
+            if (high <= low) before = lower;
+            length = std::exchange(shorter, length - shorter);
         }
-        RM_TRY(const Prediction prediction, predictor_(at(low)));
-        choice_.offer(at(low), prediction);
-        return {};
+        return offer(before + 1);
+    }
+    Result<Seconds> step_of(int steps, int most) {
+        if (steps > most) return kAnyTime;
+        RM_TRY(const Prediction prediction, predictor_.times_of(at(steps)));
+        return prediction.step;
     }
 
     PolicyPredictor& predictor_;
     PolicyChoice& choice_;
-    MemoryPolicy policy_;
-    const std::optional<Prediction>& resident_;
+    const MemoryPolicy policy_, resident_;
+    const Prediction& fastest_;
+    double saved_ = 0;  // seconds of recomputation, by all of alpha
 };
 
 // Tries one place to keep activations.
@@ -192,42 +229,75 @@ public:
     Status run() {
         const std::vector<std::int64_t> chunks = chunks_of(spec_, predictor_);
         policy_.chunk_tokens = chunks.front();
+        resident_ = resident_policy(spec_, policy_.keep, policy_.keep_every);
+        resident_.chunk_tokens = chunks.front();
         if (predictor_.has_times()) {
-            RM_TRY(resident_, predictor_(resident_of(chunks.front())));
-            if (choice_.loses(resident_->step)) return {};
+            RM_TRY(const bool slow, is_slow());
+            if (slow) least_share_ = kNoShare;
+            if (slow) return {};
         }
+        RM_TRY(const bool too_much, device_is_short());
+        if (too_much) return {};
         // Activations that stay on the device do not move in chunks.
         if (predictor_.has_times() && policy_.kept == KeptPlace::device) {
-            const auto tried = try_alphas();
-            return tried ? Status() : tried.error();
+            const auto fits = try_alphas();
+            if (fits && !*fits) RM_RETURN_IF_ERROR(note_least());
+            return fits ? Status() : fits.error();
         }
-        RM_TRY(const bool too_much, host_is_short());
-        return too_much ? Status() : try_chunks(chunks);
+        RM_TRY(const bool short_host, host_is_short());
+        return short_host ? Status() : try_chunks(chunks);
     }
 
+    // The share of the limits with as little kept as the spec allows; 0: not known.
+    double least_share() const { return least_share_; }
+
 private:
+    // Whether not even the fastest_policy is fast enough.
+    Result<bool> is_slow() {
+        Keep keep = spec_.keep.value_or(Keep::input_and_attention);
+        RM_TRY(fastest_, predictor_.bound_of(fastest_policy(spec_, predictor_, keep, 1)));
+        Seconds least = fastest_.step;
+        // Attention's forward pass, again, is a quarter of its time or so.
+        if (policy_.keep != keep) least += Seconds{fastest_.phases["attention"] / 8};
+        if (choice_.is_slow({kTrust * least.value})) return true;
+        keep = policy_.keep;
+        RM_TRY(fastest_,
+               predictor_.bound_of(fastest_policy(spec_, predictor_, keep, policy_.keep_every)));
+        return choice_.is_slow({kTrust * fastest_.step.value});
+    }
+
+    // The device would keep what the host does.
+    Result<bool> device_is_short() {
+        const bool same = spec_.keep_precision == KeptPrecision::compute;
+        if (policy_.kept == KeptPlace::host || policy_.device.value == 0 || !same) return false;
+        if (spec_.offload == Switch::off || !predictor_.has_times()) return false;
+        MemoryPolicy other = policy_;
+        other.kept = KeptPlace::host;
+        other.alpha = spec_.alpha.value_or(0);
+        RM_TRY(const Prediction memory, predictor_.memory_of(other));
+        return memory.state.total + memory.host.planned > policy_.device;
+    }
+
     // Windows keep on the host what whole layers do, and more.
     Result<bool> host_is_short() {
         if (policy_.working != WorkingSet::windows || policy_.host.value == 0) return false;
         MemoryPolicy whole = policy_;
         whole.working = WorkingSet::whole;
         if (!spec_.alpha) whole.alpha = 0;
-        RM_TRY(const Prediction prediction, predictor_(whole));
-        if (prediction.host_total() <= whole.host) return false;
-        choice_.offer(whole, prediction);
+        RM_TRY(const Prediction memory, predictor_.memory_of(whole));
+        if (memory.host_total() <= whole.host) return false;
+        least_share_ = kNoShare;
+        choice_.offer(whole, memory);
         return true;
-    }
-
-    MemoryPolicy resident_of(std::int64_t chunk) const {
-        MemoryPolicy resident = resident_policy(spec_, policy_.keep, policy_.keep_every);
-        resident.chunk_tokens = chunk;
-        return resident;
     }
 
     // The alphas of the present chunk, or the spec's. Returns whether shorter chunks need no
     // search: an alpha fits, or none can be the fastest.
     Result<bool> try_alphas() {
-        if (!spec_.alpha) return AlphaSearch(predictor_, choice_, policy_, resident_).run();
+        if (!spec_.alpha)
+            return AlphaSearch(predictor_, choice_, policy_, resident_, fastest_).run();
+        RM_TRY(const Prediction memory, predictor_.memory_of(policy_));
+        if (share_of_limits(policy_, memory) > 1) return choice_.offer(policy_, memory);
         RM_TRY(const Prediction prediction, predictor_(policy_));
         return choice_.offer(policy_, prediction);
     }
@@ -240,48 +310,90 @@ private:
             RM_TRY(const bool fits, try_alphas());
             if (fits && chunk == chunks.front()) return try_longer();
             if (fits) return {};
-            RM_TRY(const double share, least_share());
-            if (last > 0 && cannot_reach_limit(last, share)) return {};
-            last = share;
+            RM_RETURN_IF_ERROR(note_least());
+            if (least_share_ == kNoShare) return {};
+            if (last > 0 && cannot_reach_limit(last, least_share_)) return {};
+            last = least_share_;
         }
         return {};
     }
-    // The share of the limits with as little kept as the spec allows.
-    Result<double> least_share() {
+    Status note_least() {
         MemoryPolicy least = policy_;
         if (!spec_.alpha) least.alpha = 0;
-        RM_TRY(const Prediction prediction, predictor_(least));
-        return share_of_limits(least, prediction);
+        RM_TRY(const Prediction memory, predictor_.memory_of(least));
+        // The host keeps the same of all tokens, whatever the tile and the chunk.
+        const bool short_host = least.host.value > 0 && memory.host_total() > least.host;
+        least_share_ = short_host ? kNoShare : share_of_limits(least, memory);
+        return {};
     }
 
+    // Longer chunks hide more of the waits, if there are any.
     Status try_longer() {
-        if (!predictor_.has_times() || spec_.chunk > 0 || !choice_.best()) return {};
+        if (!predictor_.has_times() || spec_.chunk > 0 || !is_best()) return {};
+        const ChosenMemory& best = *choice_.best();
+        const auto waits = best.prediction.phases.find(exposed_phase("offload"));
+        if (waits == best.prediction.phases.end()) return {};
+        if (waits->second <= kNear * best.prediction.step.value) return {};
         policy_.alpha = choice_.best()->policy.alpha;
         RM_TRY(const std::vector<std::int64_t> longer, predictor_.longer_chunks(policy_));
         for (const std::int64_t chunk : longer) {
             policy_.chunk_tokens = chunk;
-            RM_TRY(const Prediction prediction, predictor_(policy_));
-            const bool slower = choice_.best()->prediction.step <= prediction.step;
-            if (slower && share_of_limits(policy_, prediction) <= 1) continue;
+            RM_TRY(const Prediction memory, predictor_.memory_of(policy_));
+            if (share_of_limits(policy_, memory) <= 1) {
+                RM_TRY(const Prediction prediction, predictor_(policy_));
+                if (choice_.best()->prediction.step <= prediction.step) continue;
+            }
             RM_TRY([[maybe_unused]] const bool fits, try_alphas());
         }
         return {};
     }
+    // Whether the best policy so far is this place's.
+    bool is_best() const {
+        if (!choice_.best()) return false;
+        MemoryPolicy best = choice_.best()->policy;
+        best.alpha = policy_.alpha;
+        return best == policy_;
+    }
 
     const MemorySpec& spec_;
-    MemoryPolicy policy_;
+    MemoryPolicy policy_, resident_;
     PolicyPredictor& predictor_;
     PolicyChoice& choice_;
-    std::optional<Prediction> resident_;
+    Prediction fastest_;
+    double least_share_ = 0;
+};
+
+// The shares of the limits that each place took at least, with the last two tiles; kNoShare: no
+// tile makes it fit.
+class PlaceShares {
+public:
+    void add(std::size_t place, double share) {
+        auto& [before, last] = shares_[place];
+        before = std::exchange(last, share);
+    }
+    // Whether no shorter tile makes the place fit.
+    bool is_hopeless(std::size_t place) const {
+        const auto found = shares_.find(place);
+        if (found == shares_.end()) return false;
+        const auto& [before, last] = found->second;
+        if (last == kNoShare) return true;
+        return before > 0 && last > 1 && cannot_reach_limit(before, last);
+    }
+
+private:
+    std::map<std::size_t, std::pair<double, double>> shares_;
 };
 
 Status try_places(const MemorySpec& spec, int keep_every, WorkingSet working,
-                  PolicyPredictor& predictor, PolicyChoice& choice) {
-    for (const MemoryPolicy& place : places_of(spec, keep_every)) {
-        if (place.working != working) continue;
+                  PolicyPredictor& predictor, PolicyChoice& choice, PlaceShares& shares) {
+    const std::vector<MemoryPolicy> places = places_of(spec, keep_every);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        if (places[i].working != working || shares.is_hopeless(i)) continue;
         // Windows only save device memory: whole layers that fit move less.
         if (working == WorkingSet::windows && choice.fits()) break;
-        RM_RETURN_IF_ERROR(PlaceSearch(spec, place, predictor, choice).run());
+        PlaceSearch search(spec, places[i], predictor, choice);
+        RM_RETURN_IF_ERROR(search.run());
+        shares.add(i, search.least_share());
         if (choice.decided()) break;
     }
     return {};
@@ -291,10 +403,11 @@ Status try_places(const MemorySpec& spec, int keep_every, WorkingSet working,
 Status try_tiles(const MemorySpec& spec, int keep_every, WorkingSet working,
                  PolicyPredictor& predictor, PolicyChoice& choice) {
     MemorySpec tiled = spec;
+    PlaceShares shares;
     double last = 0;
     for (const std::int64_t tile : tiles_of(spec, predictor)) {
         tiled.tile = tile;
-        RM_RETURN_IF_ERROR(try_places(tiled, keep_every, working, predictor, choice));
+        RM_RETURN_IF_ERROR(try_places(tiled, keep_every, working, predictor, choice, shares));
         if (choice.fits() || !choice.lacks_device()) break;
         const double share = choice.nearest_share();
         if (last > 0 && cannot_reach_limit(last, share)) break;
@@ -315,14 +428,14 @@ MemorySearch::MemorySearch(const RankSpec& rank, const StageShape& shape, const 
     : parts_(new Parts{{rank, shape, options}, spec}) {}
 MemorySearch::~MemorySearch() = default;
 
-// Long tiles compute faster and are fewer.
+std::int64_t MemorySearch::num_predictions() const {
+    return parts_->predictor.num_predictions();
+}
+
 Result<Prediction> MemorySearch::bound() {
-    MemorySpec spec = parts_->spec;
-    const std::int64_t tile = tiles_of(spec, parts_->predictor).front();
-    const std::int64_t part = parts_->predictor.rank_tokens() / kLeastTiles;
-    spec.tile = std::max(tile, part / tile * tile);
-    spec.chunk = spec.tile;
-    return parts_->predictor(resident_policy(spec, spec.keep.value_or(Keep::input_and_attention)));
+    const MemorySpec& spec = parts_->spec;
+    const Keep keep = spec.keep.value_or(Keep::input_and_attention);
+    return parts_->predictor.bound_of(fastest_policy(spec, parts_->predictor, keep, 1));
 }
 
 Result<Bytes> MemorySearch::least_state() {
@@ -363,6 +476,12 @@ Result<MemoryChoice> MemorySearch::run(Seconds faster_than) {
     }
     PolicyChoice choice(predictor.has_times(), faster_than);
     for (const int keep_every : groups_of(spec)) {
+        if (predictor.has_times()) {
+            const Keep keep = spec.keep.value_or(Keep::input_and_attention);
+            RM_TRY(const Prediction fastest,
+                   predictor.bound_of(fastest_policy(spec, predictor, keep, keep_every)));
+            if (choice.is_slow({kTrust * fastest.step.value})) break;
+        }
         for (const WorkingSet working : {WorkingSet::whole, WorkingSet::windows}) {
             RM_RETURN_IF_ERROR(try_tiles(spec, keep_every, working, predictor, choice));
             if (choice.fits()) return std::move(choice).take();

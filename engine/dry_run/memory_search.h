@@ -43,6 +43,8 @@ public:
     Result<Bytes> least_state();
     // The memory of a policy that takes next to least of device and host.
     Result<LeanMemory> leanest();
+    // How many steps it has timed so far, or bounded.
+    std::int64_t num_predictions() const;
     // With a profile, of policies whose step is faster than `faster_than`.
     Result<MemoryChoice> run(Seconds faster_than);
 

@@ -16,12 +16,15 @@ namespace rm {
 inline constexpr double kFasterShare = 1e-3;  // less is no reason to prefer a later candidate
 inline constexpr int kLongChunk = 4;          // times the usual chunk: tried where it fits
 
-// Predicts each policy of one job once.
+// Predicts each policy of one job once: its memory first, which takes a small part of the time.
 class PolicyPredictor {
 public:
     PolicyPredictor(const RankSpec& rank, const StageShape& shape, const DryRunOptions& options)
         : rank_(rank), shape_(shape), options_(options) {
         options_.mode = DryRunMode::steady;
+    }
+    std::int64_t num_predictions() const {
+        return std::ssize(has_times() ? times_ : known_) + std::ssize(bounds_);
     }
     bool has_times() const { return options_.profile != nullptr; }
     // The tokens of a rank; 0: the mesh does not suit the context, which every prediction says.
@@ -31,22 +34,30 @@ public:
         return layout ? layout->local_tokens : 0;
     }
     bool suits(std::int64_t tile) const { return tile % rank_.mesh.size(Axis::tensor) == 0; }
+    // All of it.
     Result<Prediction> operator()(const MemoryPolicy& policy) {
-        const std::string key = to_string(policy);
-        if (const auto known = known_.find(key); known != known_.end()) return known->second;
-        shape_.memory = policy;
-        RM_TRY(Prediction prediction, predict(rank_, shape_, options_));
-        known_.emplace(key, prediction);
-        return prediction;
+        return remembered(policy, known_, [&]() -> Result<Prediction> {
+            if (!has_times()) return ask(policy, DryRunOptions::Asked::all);
+            RM_TRY(const Prediction memory, memory_of(policy));
+            RM_TRY(Prediction prediction, times_of(policy));
+            prediction.device = memory.device;
+            prediction.host = memory.host;
+            return prediction;
+        });
     }
-
     // Its memory alone.
-    Result<Prediction> memory_of(const MemoryPolicy& policy) const {
-        StageShape shape = shape_;
-        shape.memory = policy;
-        DryRunOptions options = options_;
-        options.memory_only = true;
-        return predict(rank_, shape, options);
+    Result<Prediction> memory_of(const MemoryPolicy& policy) {
+        return remembered(policy, memory_,
+                          [&] { return ask(policy, DryRunOptions::Asked::memory); });
+    }
+    // Its times alone.
+    Result<Prediction> times_of(const MemoryPolicy& policy) {
+        return remembered(policy, times_, [&] { return ask(policy, DryRunOptions::Asked::times); });
+    }
+    // Its times, or less.
+    Result<Prediction> bound_of(const MemoryPolicy& policy) {
+        return remembered(policy, bounds_,
+                          [&] { return ask(policy, DryRunOptions::Asked::bound); });
     }
 
     Result<Bytes> state(const MemoryPolicy& policy) {
@@ -68,10 +79,27 @@ public:
     }
 
 private:
+    using Known = std::map<std::string, Prediction>;
+
+    template <typename Predict>
+    Result<Prediction> remembered(const MemoryPolicy& policy, Known& known,
+                                  const Predict& predict) {
+        const std::string key = to_string(policy);
+        if (const auto found = known.find(key); found != known.end()) return found->second;
+        RM_TRY(Prediction prediction, predict());
+        known.emplace(key, prediction);
+        return prediction;
+    }
+    Result<Prediction> ask(const MemoryPolicy& policy, DryRunOptions::Asked asked) {
+        shape_.memory = policy;
+        options_.asked = asked;
+        return predict(rank_, shape_, options_);
+    }
+
     RankSpec rank_;
     StageShape shape_;
     DryRunOptions options_;
-    std::map<std::string, Prediction> known_;
+    Known known_, memory_, times_, bounds_;
 };
 
 // The larger of the two limits' used shares; at most 1: the policy fits.
@@ -130,8 +158,14 @@ public:
         lost_ = lost_ || slower;
         return slower;
     }
+    // The same of policies that may not fit, either: others may yet be both fast and within limits.
+    bool is_slow(Seconds least) {
+        const bool slower = by_time_ && !is_faster(least);
+        slow_ = slow_ || slower;
+        return slower;
+    }
     MemoryChoice take() && {
-        if (best_ || lost_) return {std::move(best_), {}};
+        if (best_ || lost_ || slow_) return {std::move(best_), {}};
         return {{}, std::move(nearest_)};
     }
 
@@ -144,6 +178,7 @@ private:
 
     bool by_time_;
     Seconds to_beat_;
+    bool slow_ = false;  // something was not asked whether it is within the limits
     bool lost_ = false;  // something within the limits was too slow
     std::optional<ChosenMemory> best_, nearest_;
     double nearest_share_ = 1e300;

@@ -90,9 +90,15 @@ void set_rates(const RankSpec& spec, const StageShape& shape, const DryRunOption
         training_flops(spec.model, prediction.tokens, sequences * context * (context + 1) / 2);
     if (options.profile == nullptr) return;
     prediction.held = options.profile->held;
+    if (options.asked == DryRunOptions::Asked::memory) return;
     prediction.tokens_per_sec = prediction.tokens / prediction.step.value;
     prediction.causal_mfu = prediction.model_flops / prediction.step.value /
                             (options.profile->peak_flops * spec.mesh.num_ranks());
+}
+
+bool asks_arenas(const DryRunOptions& options) {
+    return options.asked == DryRunOptions::Asked::all ||
+           options.asked == DryRunOptions::Asked::memory;
 }
 
 // A record or an outline.
@@ -107,7 +113,8 @@ Result<Prediction> predict_one(const RankSpec& spec, const StageShape& shape,
                                const DryRunOptions& options) {
     RM_TRY(const RankOutline rank, outline_rank(spec, shape, options));
     Prediction prediction;
-    RM_RETURN_IF_ERROR(plan_arenas_of(rank, shape.memory.reuse, prediction));
+    if (asks_arenas(options))
+        RM_RETURN_IF_ERROR(plan_arenas_of(rank, shape.memory.reuse, prediction));
     set_figures(rank.figures, prediction);
     return prediction;
 }
@@ -115,7 +122,9 @@ Result<Prediction> predict_one(const RankSpec& spec, const StageShape& shape,
 Result<Prediction> predict_repeated(const RankSpec& spec, const StageShape& shape,
                                     const DryRunOptions& options) {
     const std::int64_t layers = spec.model.num_layers;
-    const LayerPeriod repeats = period_of(shape.memory);
+    LayerPeriod repeats = period_of(shape.memory);
+    // Which layer a buffer is requested for near the ends matters to arenas alone.
+    if (!asks_arenas(options)) repeats.few = repeats.layers;
     if (layers < repeats.few) return predict_one(spec, shape, options);
     const std::int64_t few_layers = repeats.few + (layers - repeats.few) % repeats.layers;
     if (layers <= few_layers + repeats.layers) return predict_one(spec, shape, options);
@@ -127,6 +136,10 @@ Result<Prediction> predict_repeated(const RankSpec& spec, const StageShape& shap
     const std::int64_t periods = (layers - few_layers) / repeats.layers;
 
     Prediction prediction;
+    if (!asks_arenas(options)) {
+        set_figures(extrapolate(few.figures, more.figures, periods), prediction);
+        return prediction;
+    }
     const ArenaReuse reuse = shape.memory.reuse;
     RM_RETURN_IF_ERROR(plan_arenas_of(more, reuse, prediction));
     const auto device = repeat(few.device, more.device, prediction.device, periods, reuse);
@@ -161,19 +174,37 @@ Prediction merge(const Prediction& a, const Prediction& b) {
     return merged;
 }
 
-Result<Prediction> predict_steady(const RankSpec& spec, const StageShape& shape,
-                                  const DryRunOptions& options) {
+Result<Prediction> predict_ends(const RankSpec& spec, const StageShape& shape,
+                                const DryRunOptions& options) {
     RankSpec end = spec;
     Mesh::Coords coords = spec.mesh.coords(spec.rank);
     int& slot = coords[usize(Axis::ring)];
     slot = spec.mesh.size(Axis::ring) - 1;
     end.rank = spec.mesh.rank(coords);
     RM_TRY(const Prediction last, predict_repeated(end, shape, options));
-    if (slot == 0) return last;
+    // Slots are equally long, so all ranks of a ring request the same.
+    const bool one_end = options.asked == DryRunOptions::Asked::memory ||
+                         options.asked == DryRunOptions::Asked::bound;
+    if (slot == 0 || one_end) return last;
     slot = 0;
     end.rank = spec.mesh.rank(coords);
     RM_TRY(const Prediction first, predict_repeated(end, shape, options));
     return merge(first, last);
+}
+
+// Times need few layers of many chunks, and arenas more layers of few chunks.
+Result<Prediction> predict_steady(const RankSpec& spec, const StageShape& shape,
+                                  const DryRunOptions& options) {
+    using Asked = DryRunOptions::Asked;
+    if (options.asked != Asked::all) return predict_ends(spec, shape, options);
+    DryRunOptions part = options;
+    part.asked = Asked::memory;
+    RM_TRY(const Prediction memory, predict_ends(spec, shape, part));
+    part.asked = Asked::times;
+    RM_TRY(Prediction prediction, predict_ends(spec, shape, part));
+    prediction.device = memory.device;
+    prediction.host = memory.host;
+    return prediction;
 }
 
 RankGroups groups_of(const Mesh& mesh) {

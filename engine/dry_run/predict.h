@@ -33,8 +33,10 @@ struct DryRunOptions {
     LinkSpeeds links;         // of each GroupKey: its slowest link
     std::int64_t micro_batches = 1;
     DryRunMode mode = DryRunMode::steady;
-    // Memory is asked for, and times may be off: samples of long contexts are short.
-    bool memory_only = false;
+    // Steady mode can leave out what is not asked for: the times, or the arenas. bound: the arenas,
+    // and one end of the ring, which takes as long as the whole step or less.
+    enum class Asked { all, memory, times, bound };
+    Asked asked = Asked::all;
 };
 
 // The same speed for all groups.

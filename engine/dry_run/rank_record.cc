@@ -1,6 +1,8 @@
 #include "engine/dry_run/rank_record.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 
 #include "engine/comm/communicator.h"
 #include "engine/dry_run/steady_ring.h"
@@ -11,6 +13,7 @@ namespace {
 
 using Kind = ScheduleItem::Kind;
 
+constexpr std::size_t kNumOpClasses = static_cast<std::size_t>(OpClass::download) + 1;
 const std::string kCommunication = "communication";  // the stream
 constexpr std::int64_t kFewPasses = 2;               // of micro-batches
 
@@ -85,19 +88,41 @@ void add_waits(const ClockedSchedule& before, const ClockedSchedule& clocked,
     if (rest > 1e-9 * (1 + by_group)) phases[exposed_phase(kCommunication)] += rest;
 }
 
-// Counts an item as part of the step.
-void add_item(const RankRecord& record, const ScheduleItem& item, const ItemTimes& times,
-              StepFigures& figures) {
-    const StepSchedule& schedule = record.schedule;
-    figures.flops += item.flops;
-    if (item.stream == 0)
-        figures.phases[phase_of(item.op_class, record)] += times.end - times.begin;
+// Sums over the items of a step; the maps of StepFigures would cost more than all else here.
+struct ItemSums {
+    double flops = 0;
+    std::array<std::optional<double>, kNumOpClasses> computing{};  // seconds of the compute stream
+    std::int64_t uploaded = 0, downloaded = 0;
+    std::map<int, std::int64_t> sent;  // by group
+
+    double& of(OpClass op_class) {
+        auto& seconds = computing[static_cast<std::size_t>(op_class)];
+        return seconds ? *seconds : seconds.emplace();
+    }
+};
+
+void add_item(const StepSchedule& schedule, const ScheduleItem& item, const ItemTimes& times,
+              ItemSums& sums) {
+    sums.flops += item.flops;
+    if (item.stream == 0) sums.of(item.op_class) += times.end - times.begin;
     for (const Traffic& traffic : schedule.sent(item))
-        figures.moved[group_name(traffic.group)] += traffic.bytes;
+        sums.sent[traffic.group] += traffic.bytes.value;
     const bool is_upload = item.op_class == OpClass::upload;
     if (!is_upload && item.op_class != OpClass::download) return;
     for (const AddressRange& range : schedule.writes(item))
-        figures.moved[is_upload ? "uploaded" : "downloaded"] += Bytes{range.size};
+        (is_upload ? sums.uploaded : sums.downloaded) += range.size;
+}
+
+void set_sums(const ItemSums& sums, const RankRecord& record, StepFigures& figures) {
+    figures.flops = sums.flops;
+    for (std::size_t i = 0; i < kNumOpClasses; ++i) {
+        if (sums.computing[i])
+            figures.phases[phase_of(static_cast<OpClass>(i), record)] += *sums.computing[i];
+    }
+    if (sums.uploaded > 0) figures.moved["uploaded"] = {sums.uploaded};
+    if (sums.downloaded > 0) figures.moved["downloaded"] = {sums.downloaded};
+    for (const auto& [group, bytes] : sums.sent)
+        figures.moved[group_name(group)] += Bytes{bytes};
 }
 
 double along(double few, double more, std::int64_t periods) {
@@ -150,6 +175,24 @@ Result<RankOutline> outline_ring(const RankSpec& spec, const StageShape& shape,
 
 MetaOptions meta_options(const DryRunOptions& options) {
     return {.types = options.types, .like = options.like, .profile = options.profile};
+}
+
+// The state, and the requests of a pass: those of the sample by which a rank plans its arenas when
+// it starts.
+Result<RankOutline> outline_memory(const RankSpec& spec, const StageShape& shape,
+                                   const DryRunOptions& options) {
+    StageShape sampled = shape;
+    sampled.sample = planning_sample(shape.memory);
+    sampled.ring_sample = kPlanningRing;
+    DryRank rank(spec, meta_options(options), options.host_profile, KeptRanges::of_transfers);
+    RM_RETURN_IF_ERROR(rank.enter(sampled));
+    RankOutline outline;
+    outline.figures.state = state_of(rank).by_kind;
+    rank.step();
+    outline.device = rank.requests().device.of(PassKind::train).trace;
+    outline.host = rank.requests().host.of(PassKind::train).trace;
+    recycle(rank.take_schedule());
+    return outline;
 }
 
 // Passes between the first and the last of a step are alike.
@@ -218,10 +261,12 @@ StepFigures figures_of(const RankRecord& record, const ClockedSchedule& before,
     StepFigures figures;
     figures.seconds = clocked.items.back().end - before.items.back().end;
     figures.state = record.state.by_kind;
+    ItemSums sums;
     for (std::size_t i = record.first_item; i < schedule.items.size(); ++i) {
         if (schedule.items[i].kind == Kind::work)
-            add_item(record, schedule.items[i], clocked.items[i], figures);
+            add_item(schedule, schedule.items[i], clocked.items[i], sums);
     }
+    set_sums(sums, record, figures);
     add_waits(before, clocked, figures.phases);
     for (std::size_t i = 0; i < schedule.streams.size(); ++i)
         figures.busy[schedule.streams[i]] = clocked.busy[i] - before.busy[i];
@@ -234,6 +279,7 @@ StepFigures extrapolate(const StepFigures& few, const StepFigures& more, std::in
 
 Result<RankOutline> outline_rank(const RankSpec& spec, const StageShape& shape,
                                  const DryRunOptions& options) {
+    if (options.asked == DryRunOptions::Asked::memory) return outline_memory(spec, shape, options);
     if (options.mode == DryRunMode::steady && options.micro_batches > kFewPasses + 1)
         return outline_passes(spec, shape, options);
     RM_TRY(const auto ring, SteadyRing::of(spec, shape, options));

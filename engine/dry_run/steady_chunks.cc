@@ -11,7 +11,10 @@ constexpr std::int64_t kBack = 2;  // chunks: the last one may be short
 // Chunks of the first sample. Bytes and FLOPs are steady at once; times are steady only once the
 // transfers for a chunk of queries hide behind its attention, or never do.
 constexpr std::int64_t kUntimed = 6;
-constexpr std::int64_t kTimed = 24;
+constexpr std::int64_t kTimed = 16;
+// From one sample to the next: waits alternate with the buffers that chunks take in turn, and what
+// is left of that is multiplied by the square of the number of steps to the whole context.
+constexpr std::int64_t kApart = 6;
 
 template <typename T>
 T quadratic(T first, T second, T third, std::int64_t periods) {
@@ -47,6 +50,11 @@ ChunkSample sample_of(const RankLayout& layout, std::int64_t count, double alpha
         .alpha = alpha};
 }
 
+// About how much is recorded for so many chunks: in windows, their pairs.
+std::int64_t cost(const RankLayout& layout, std::int64_t chunks) {
+    return layout.in_windows() ? chunks * chunks : chunks;
+}
+
 // After how many chunks the same work repeats: the pattern of kept tiles, and tiles that take turns
 // on as many lanes.
 KeptPeriod repeats(const RankLayout& layout) {
@@ -67,17 +75,20 @@ Result<std::optional<SteadyChunks>> SteadyChunks::of(const RankSpec& spec, const
     const std::int64_t chunks = std::ssize(layout.chunks) / parts;
     const KeptPeriod period = repeats(layout);
     const std::int64_t least =
-        std::max<std::int64_t>(
-            (options.profile == nullptr || options.memory_only ? kUntimed : kTimed) / parts,
-            2 * (shape.memory.prefetch + 2)) +
+        std::max<std::int64_t>((options.profile == nullptr ? kUntimed : kTimed) / parts,
+                               2 * (shape.memory.prefetch + 2)) +
         kBack;
-    // A whole number of periods below all chunks, so that the pattern of kept tiles continues.
-    const std::int64_t first = first_sample(least, chunks, period.chunks);
-    if (chunks <= first + 2 * period.chunks) return std::optional<SteadyChunks>();
+    const std::int64_t apart = (std::max<std::int64_t>(1, kApart / parts) + period.chunks - 1) /
+                               period.chunks * period.chunks;
+    // A whole number of steps below all chunks, so that the pattern of kept tiles continues.
+    const std::int64_t first = first_sample(least, chunks, apart);
+    const std::int64_t samples =
+        cost(layout, first) + cost(layout, first + apart) + cost(layout, first + 2 * apart);
+    if (cost(layout, chunks) <= samples) return std::optional<SteadyChunks>();
     SteadyChunks steady;
-    steady.periods = (chunks - first) / period.chunks;
+    steady.periods = (chunks - first) / apart;
     for (std::int64_t i = 0; i < 3; ++i)
-        steady.samples[usize(i)] = sample_of(layout, first + i * period.chunks, period.alpha);
+        steady.samples[usize(i)] = sample_of(layout, first + i * apart, period.alpha);
     return std::optional(steady);
 }
 

@@ -12,11 +12,12 @@ Result<std::optional<SteadyRing>> SteadyRing::of(const RankSpec& spec, const Sta
     const auto [steps, rounds] =
         shape.ring_sample.value_or(RingSample{order.inner_size, order.outer_size});
     const auto [few_steps, few_rounds] = kPlanningRing;
-    if (steps > few_steps + 1) {
+    // Otherwise the samples would be no shorter than the ring.
+    if (steps > 2 * few_steps + 1) {
         return std::optional<SteadyRing>(
             {{{{few_steps, rounds}, {few_steps + 1, rounds}}}, steps - few_steps});
     }
-    if (rounds > few_rounds + 1) {
+    if (rounds > 2 * few_rounds + 1) {
         return std::optional<SteadyRing>(
             {{{{steps, few_rounds}, {steps, few_rounds + 1}}}, rounds - few_rounds});
     }

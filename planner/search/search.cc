@@ -59,6 +59,8 @@ public:
         });
         for (const Entry& entry : entries)
             take(entry);
+        for (const Entry& entry : entries)
+            result_.predictions += entry.memory->num_predictions();
         for (RankedPlan& plan : result_.ranked)
             RM_RETURN_IF_ERROR(finish(plan));
         std::stable_sort(result_.ranked.begin(), result_.ranked.end(), is_faster);
@@ -155,6 +157,16 @@ private:
         return full && !options_.exhaustive ? result_.ranked.back().prediction.step : kAnyTime;
     }
 
+    // A later stage of the same mesh has a plan, and this one takes more memory and no less time.
+    bool is_dominated(const Entry& entry) const {
+        if (options_.exhaustive) return false;
+        return std::any_of(planned_.begin(), planned_.end(), [&](const Entry* other) {
+            return other->sharding.mesh == entry.sharding.mesh &&
+                   other->sharding.zero > entry.sharding.zero && other->bound <= entry.bound &&
+                   other->state < entry.state;
+        });
+    }
+
     void take(const Entry& entry) {
         const Seconds to_beat = this->to_beat();
         if (!entry.error.empty()) {
@@ -163,7 +175,7 @@ private:
             pass({.sharding = entry.sharding,
                   .why = PassedOver::Why::too_large,
                   .device = entry.state});
-        } else if (kTrust * entry.bound.value >= to_beat.value) {
+        } else if (kTrust * entry.bound.value >= to_beat.value || is_dominated(entry)) {
             pass({.sharding = entry.sharding, .at_least = entry.bound});
         } else {
             search_memory_of(entry, to_beat);
@@ -178,6 +190,7 @@ private:
                   .why = PassedOver::Why::fails,
                   .error = choice.error().message});
         } else if (choice->best) {
+            planned_.push_back(&entry);
             rank(entry, *std::move(choice->best));
         } else if (choice->nearest) {
             pass({.sharding = entry.sharding,
@@ -255,6 +268,7 @@ private:
     const StageSpec& stage_;
     const MemorySpec limits_;
     PlacedMeshes placed_;
+    std::vector<const Entry*> planned_;  // for which a plan was found
     SearchResult result_;
 };
 

@@ -64,7 +64,8 @@ struct SearchResult {
     std::vector<PassedOver> passed;  // the nearest first: the fastest, then the smallest
     MemorySpec limits;               // the job's memory, within the fleet's
     std::int64_t shardings = 0;
-    std::int64_t searched = 0;  // of them, those whose memory was searched
+    std::int64_t searched = 0;     // of them, those whose memory was searched
+    std::int64_t predictions = 0;  // steps that were timed, for that and for bounds
 };
 
 // The architecture that the job trains; reads the files of model.from and of a tokenizer.

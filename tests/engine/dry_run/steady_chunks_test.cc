@@ -86,9 +86,10 @@ TEST_P(SteadyChunksOf, HaveTheTimelineOfTheWholeStep) {
         timeline_of(job.spec, job.shape, on_l40s(DryRunMode::one_rank)).value();
     EXPECT_NEAR(steady.length / whole.length, 1, tolerance_of(GetParam()));
     ASSERT_EQ(steady.device.size(), whole.device.size());
+    const double within = std::max(2e-3, tolerance_of(GetParam()) / 2) * whole.length;
     for (std::size_t i = 0; i < whole.device.size(); ++i) {
         EXPECT_EQ(steady.device[i].bytes, whole.device[i].bytes);
-        EXPECT_NEAR(steady.device[i].seconds, whole.device[i].seconds, 2e-3 * whole.length);
+        EXPECT_NEAR(steady.device[i].seconds, whole.device[i].seconds, within);
     }
     for (const StepTimeline::Stream& stream : steady.streams) {
         for (const StepTimeline::Busy& busy : stream.busy) {
@@ -106,7 +107,7 @@ std::vector<ChunkCase> cases() {
          .mesh = mesh_of(1, 3, 1, 1),
          .keep = Keep::input,
          .alpha = 0.25,
-         .context = 3 * 41 * 1024},
+         .context = 3 * 61 * 1024},
         {.name = "double_ring", .mesh = mesh_of(1, 4, 1, 1, 2), .alpha = 0, .context = 262144},
         {.name = "ring_ulysses", .mesh = mesh_of(1, 2, 2, 1), .alpha = 0.5, .context = 262144},
         {.name = "ulysses", .mesh = mesh_of(1, 1, 4, 1), .context = 262144},
@@ -123,12 +124,20 @@ std::vector<ChunkCase> cases() {
         {.name = "tiles", .mesh = one, .alpha = 0.5, .chunk = 512, .context = 49152},
         {.name = "data", .mesh = mesh_of(2, 1, 1, 1)},
         {.name = "tensor", .mesh = mesh_of(1, 1, 1, 2), .alpha = 0.5},
-        {.name = "host", .mesh = one, .working = WorkingSet::whole, .alpha = 0.5},
-        {.name = "device", .mesh = one, .kept = KeptPlace::device, .working = WorkingSet::whole}};
+        {.name = "host",
+         .mesh = one,
+         .working = WorkingSet::whole,
+         .alpha = 0.5,
+         .context = 131072},
+        {.name = "device",
+         .mesh = one,
+         .kept = KeptPlace::device,
+         .working = WorkingSet::whole,
+         .context = 131072}};
     list.push_back({.name = "ring_host",
                     .mesh = mesh_of(1, 2, 1, 1),
                     .working = WorkingSet::whole,
-                    .context = 131072});
+                    .context = 262144});
     return list;
 }
 
@@ -165,8 +174,8 @@ TEST_P(SteadyRings, AreTheWholeRing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Meshes, SteadyRings,
-                         testing::Values(mesh_of(1, 12, 1, 1), mesh_of(1, 12, 1, 1, 2),
-                                         mesh_of(1, 20, 1, 1, 10), mesh_of(1, 48, 1, 1, 8)));
+                         testing::Values(mesh_of(1, 16, 1, 1), mesh_of(1, 24, 1, 1, 2),
+                                         mesh_of(1, 32, 1, 1, 16), mesh_of(1, 96, 1, 1, 8)));
 
 // Takes well under a second, as `ring-bench dry-run --chunks` measures.
 TEST(SteadyChunks, PredictSixteenMillionTokensWhileSomebodyWaits) {

@@ -49,7 +49,7 @@ TEST_P(Exhaustive, SearchFindsTheSameWinner) {
                 to_string(found.ranked.front().prediction.step).c_str(),
                 static_cast<long long>(found.searched), static_cast<long long>(all.shardings));
 }
-INSTANTIATE_TEST_SUITE_P(Contexts, Exhaustive, testing::Values(64, 256, 1024));
+INSTANTIATE_TEST_SUITE_P(Contexts, Exhaustive, testing::Values(64, 256, 1024, 2048, 4096));
 
 TEST(Search, PlansAreWithinTheFleetAndInOrder) {
     const SearchResult result = search(long_job(256 * kKi), l40s(8), 8, {.ranked = 4});
