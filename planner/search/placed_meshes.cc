@@ -13,9 +13,12 @@ namespace rm {
 namespace {
 
 constexpr std::uint64_t kSeed = 1;
-// Evaluations; most of an answer is construction.
-constexpr std::int64_t kBudget = 2'000;
+// Evaluations. The many meshes of a search differ by more than local search finds beyond what the
+// solver constructs.
+constexpr std::int64_t kFirstBudget = 50;
+constexpr std::int64_t kBudget = 500;
 constexpr std::int64_t kExactBudget = 20'000;
+constexpr double kNoMatter = 0.005;  // as small a share of a step is not worth another placement
 
 std::vector<Endpoint> devices_of(const SearchQuestion& question) {
     if (!question.places.empty()) return question.places;
@@ -90,10 +93,11 @@ PlacedMesh PlacedMeshes::at(const Mesh& mesh, std::vector<Endpoint> placement) c
     return {std::move(placement), std::move(links)};
 }
 
-std::vector<Endpoint> PlacedMeshes::solve(const Mesh& mesh, StepTraffic traffic) const {
+std::vector<Endpoint> PlacedMeshes::solve(const Mesh& mesh, StepTraffic traffic,
+                                          std::int64_t budget) const {
     const PlacementProblem problem{question_.fleet.links, mesh, std::move(traffic), forbidden_};
     auto solution =
-        solve_placement(problem, {.seed = kSeed, .budget = kBudget, .exact_budget = kExactBudget});
+        solve_placement(problem, {.seed = kSeed, .budget = budget, .exact_budget = kExactBudget});
     RM_CHECK(solution.ok(), "{}", solution.error().message);
     return std::move(solution->placement);
 }
@@ -105,16 +109,21 @@ const PlacedMesh& PlacedMeshes::of(const Sharding& sharding) {
     const auto first = devices_.begin();
     known->second =
         at(sharding.mesh, is_given() ? std::vector<Endpoint>(first, first + question_.devices)
-                                     : solve(sharding.mesh, traffic_of(sharding)));
+                                     : solve(sharding.mesh, traffic_of(sharding), kFirstBudget));
     return known->second;
 }
 
 PlacedMesh PlacedMeshes::again(const RankedPlan& plan) const {
     const Mesh& mesh = plan.sharding.mesh;
-    if (is_given()) return at(mesh, plan.placement);
     StepTraffic traffic = traffic_of(plan.sharding);
-    hide(plan.prediction, placement_cost(routes_, mesh, traffic, plan.placement), traffic);
-    return at(mesh, solve(mesh, std::move(traffic)));
+    const PlacementCost cost = placement_cost(routes_, mesh, traffic, plan.placement);
+    hide(plan.prediction, cost, traffic);
+    double exposed = 0;
+    for (std::size_t i = 0; i < traffic.size(); ++i)
+        exposed += rm::exposed(traffic[i], cost.phases[i].time).value;
+    if (is_given() || exposed < kNoMatter * plan.prediction.step.value)
+        return at(mesh, plan.placement);
+    return at(mesh, solve(mesh, std::move(traffic), kBudget));
 }
 
 }  // namespace rm

@@ -32,7 +32,7 @@ private:
     bool is_given() const;
     StepTraffic traffic_of(const Sharding& sharding) const;
     PlacedMesh at(const Mesh& mesh, std::vector<Endpoint> placement) const;
-    std::vector<Endpoint> solve(const Mesh& mesh, StepTraffic traffic) const;
+    std::vector<Endpoint> solve(const Mesh& mesh, StepTraffic traffic, std::int64_t budget) const;
 
     const SearchQuestion& question_;
     const Routes routes_;

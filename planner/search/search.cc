@@ -17,6 +17,7 @@ namespace {
 constexpr Bytes kAnySize{std::numeric_limits<std::int64_t>::max()};
 constexpr double kTrust = 0.99;  // a longer chunk than a bound's may gain the rest of a step
 constexpr double kLikeBounds = 0.02;
+constexpr double kHardly = 1.002;
 
 std::optional<Bytes> least_limit(std::optional<Bytes> given, Bytes fleets) {
     if (fleets.value == 0) return given;
@@ -157,13 +158,14 @@ private:
         return full && !options_.exhaustive ? result_.ranked.back().prediction.step : kAnyTime;
     }
 
-    // A later stage of the same mesh has a plan, and this one takes more memory and no less time.
+    // A later stage of the same mesh has a plan, and this one takes more memory and hardly less
+    // time.
     bool is_dominated(const Entry& entry) const {
         if (options_.exhaustive) return false;
         return std::any_of(planned_.begin(), planned_.end(), [&](const Entry* other) {
             return other->sharding.mesh == entry.sharding.mesh &&
-                   other->sharding.zero > entry.sharding.zero && other->bound <= entry.bound &&
-                   other->state < entry.state;
+                   other->sharding.zero > entry.sharding.zero &&
+                   other->bound.value <= kHardly * entry.bound.value && other->state < entry.state;
         });
     }
 
