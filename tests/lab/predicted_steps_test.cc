@@ -19,7 +19,7 @@ constexpr int kHosts = 6;
 constexpr int kSteps = 4;
 constexpr double kMostOff = 0.10;  // of the mean error
 constexpr double kDiffers = 0.05;  // orders of one mesh that are told apart
-constexpr int kRounds = 2;         // other work on this machine may spoil one
+constexpr int kRounds = 3;         // other work on this machine may spoil one
 
 // The hosts share this machine's cores, which no plan knows: contexts are short, so that a step
 // waits for its links and next to no time for cores.
