@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <iostream>
-#include <sstream>
 
 #include "base/median.h"
 #include "base/random.h"
@@ -13,14 +12,6 @@ namespace {
 constexpr std::uint64_t kSeed = 20261122;
 constexpr int kSteps = 6;
 constexpr int kContext = 3072;
-using Order = std::vector<std::string>;  // the host of each rank
-
-std::string joined(const Order& order, std::string_view separator) {
-    std::string text;
-    for (const std::string& host : order)
-        text += (text.empty() ? "" : std::string(separator)) + host;
-    return text;
-}
 
 class PlacedLab : public SurveyedLab {
 protected:
@@ -33,24 +24,10 @@ protected:
                          ? ""
                          : format("resources: {{placement: [{}]}}\n", joined(order, ", "))};
     }
-    // Median of the steps after the first, by rank 0's log.
     double step_time(const Order& order) {
         const std::string job = run_to_end(ring_job(6, kSteps, order));
         EXPECT_EQ(hosts_of(job), order);
-        std::vector<double> seconds;
-        std::istringstream lines(there({"logs", job, "--rank", "0"}).out);
-        for (std::string line; std::getline(lines, line);) {
-            if (line.starts_with("step ")) seconds.push_back(seconds_in(line));
-        }
-        EXPECT_EQ(seconds.size(), static_cast<std::size_t>(kSteps));
-        seconds.erase(seconds.begin());
-        return median(std::move(seconds));
-    }
-    // "step 2/6  loss 5.1  grad 0.3  1.7 s  1852 tok/s  ..."
-    static double seconds_in(const std::string& line) {
-        const std::size_t unit = line.find(" tok/s");
-        RM_CHECK(unit != std::string::npos, "no rate in '{}'", line);
-        return kContext / std::stod(line.substr(line.rfind(' ', unit - 1)));
+        return SurveyedLab::step_time(job, kSteps, kContext);
     }
 };
 

@@ -3,9 +3,7 @@
 #include <csignal>
 #include <filesystem>
 #include <iostream>
-#include <sstream>
 
-#include "base/median.h"
 #include "tests/lab/surveyed_lab.h"
 
 // Steps as the controller plans them from measured links and a measured profile, beside the same
@@ -25,7 +23,7 @@ constexpr int kRounds = 3;         // other work on this machine may spoil one
 // waits for its links and next to no time for cores.
 struct Case {
     std::string mesh;
-    std::vector<std::string> order;  // the host of each rank
+    Order order;
     std::string model = "micro";
     std::int64_t context = 1536;
     int sequences = 1;  // of a step
@@ -52,13 +50,6 @@ struct Outcome {
     double planned = 0, measured = 0;  // seconds
     double error() const { return planned / measured - 1; }
 };
-
-std::string joined(const std::vector<std::string>& words, std::string_view separator) {
-    std::string text;
-    for (const std::string& word : words)
-        text += (text.empty() ? "" : std::string(separator)) + word;
-    return text;
-}
 
 double mean_error(const std::vector<Outcome>& outcomes) {
     double sum = 0;
@@ -125,28 +116,8 @@ protected:
         EXPECT_EQ(hosts_of(job), of.order);
         const Json attempt = show(job).at("attempts").back();
         return {.planned = attempt.value("predicted", Json::object()).value("stepSeconds", 0.0),
-                .measured = step_time(job, batch)};
+                .measured = step_time(job, kSteps, batch)};
     }
-    // Median of the steps after the first, by rank 0's log.
-    double step_time(const std::string& job, std::int64_t tokens) {
-        std::vector<double> seconds;
-        std::istringstream lines(there({"logs", job, "--rank", "0"}).out);
-        for (std::string line; std::getline(lines, line);) {
-            if (line.starts_with("step "))
-                seconds.push_back(static_cast<double>(tokens) / tokens_per_second(line));
-        }
-        EXPECT_EQ(seconds.size(), static_cast<std::size_t>(kSteps));
-        seconds.erase(seconds.begin());
-        return median(std::move(seconds));
-    }
-    // "step 2/6  loss 5.1  grad 0.3  1.7 s  1852 tok/s  ...", or "18k tok/s"
-    static double tokens_per_second(const std::string& line) {
-        const std::size_t unit = line.find(" tok/s");
-        RM_CHECK(unit != std::string::npos, "no rate in '{}'", line);
-        const double rate = std::stod(line.substr(line.rfind(' ', unit - 1)));
-        return rate * (line[unit - 1] == 'k' ? 1000 : 1);
-    }
-
     std::vector<Outcome> train_all() {
         std::vector<Outcome> outcomes;
         std::cout << "| mesh | ranks on | planned s | measured s | off |\n";

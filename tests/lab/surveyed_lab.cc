@@ -4,6 +4,9 @@
 #include <csignal>
 #include <filesystem>
 #include <iostream>
+#include <sstream>
+
+#include "base/median.h"
 
 namespace rm::lab {
 namespace {
@@ -19,7 +22,22 @@ std::set<std::string> degraded_in(const std::string& text) {
     return found;
 }
 
+// "step 2/6  loss 5.1  grad 0.3  1.7 s  1852 tok/s  ...", or "18k tok/s"
+double tokens_per_second(const std::string& line) {
+    const std::size_t unit = line.find(" tok/s");
+    RM_CHECK(unit != std::string::npos, "no rate in '{}'", line);
+    const double rate = std::stod(line.substr(line.rfind(' ', unit - 1)));
+    return rate * (line[unit - 1] == 'k' ? 1000 : 1);
+}
+
 }  // namespace
+
+std::string joined(const Order& order, std::string_view separator) {
+    std::string text;
+    for (const std::string& host : order)
+        text += (text.empty() ? "" : std::string(separator)) + host;
+    return text;
+}
 
 void SurveyedLab::SetUp() {
     if (!why_no_namespaces().empty()) GTEST_SKIP() << why_no_namespaces();
@@ -129,6 +147,18 @@ std::string SurveyedLab::run_to_end(const JobText& text) {
     const Finished run = there({"submit", write_job(text), "--follow"});
     EXPECT_EQ(run.code, 0) << run.err;
     return run.out.substr(0, 6);
+}
+
+double SurveyedLab::step_time(const std::string& job, int steps, std::int64_t tokens) {
+    std::vector<double> seconds;
+    std::istringstream lines(there({"logs", job, "--rank", "0"}).out);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with("step "))
+            seconds.push_back(static_cast<double>(tokens) / tokens_per_second(line));
+    }
+    EXPECT_EQ(seconds.size(), static_cast<std::size_t>(steps));
+    seconds.erase(seconds.begin());
+    return median(std::move(seconds));
 }
 
 }  // namespace rm::lab

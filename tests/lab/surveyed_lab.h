@@ -17,6 +17,9 @@ using e2e::JobText;
 using e2e::Json;
 using e2e::Process;
 
+using Order = std::vector<std::string>;  // the host of each rank
+std::string joined(const Order& order, std::string_view separator);
+
 inline constexpr std::string_view kOneRack = "racks:\n  - {name: left, hosts: [n0, n1, n2]}\n";
 inline constexpr std::string_view kTwoRacks =
     "racks:\n"
@@ -59,6 +62,9 @@ protected:
     std::vector<std::string> hosts_of(const std::string& job, std::size_t attempt = 0);
     std::string submit(const JobText& text);      // the job's id
     std::string run_to_end(const JobText& text);  // the same, once it has succeeded
+    // Median seconds of a job's steps after the first, by rank 0's log. It has `steps` of so many
+    // tokens.
+    double step_time(const std::string& job, int steps, std::int64_t tokens);
 
     std::unique_ptr<Lab> lab_;
     std::unique_ptr<Process> controller_;
