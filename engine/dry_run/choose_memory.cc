@@ -29,8 +29,12 @@ Error nothing_fits(const ChosenMemory& nearest) {
 
 Result<ChosenMemory> choose_memory(const RankSpec& rank, const StageShape& shape,
                                    const MemorySpec& spec, const DryRunOptions& options) {
-    RM_TRY(MemoryChoice choice, MemorySearch(rank, shape, spec, options).run(kAnyTime));
-    if (choice.best) return *std::move(choice.best);
+    MemorySearch search(rank, shape, spec, options);
+    RM_TRY(MemoryChoice choice, search.run(kAnyTime));
+    if (choice.best) {
+        RM_TRY(choice.best->prediction, search.both_ends(*choice.best));
+        return *std::move(choice.best);
+    }
     RM_CHECK(choice.nearest.has_value(), "no policy was tried");
     return nothing_fits(*choice.nearest);
 }

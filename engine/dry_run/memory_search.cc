@@ -5,102 +5,16 @@
 #include <utility>
 #include <vector>
 
-#include "engine/dry_run/policy_choice.h"
+#include "engine/dry_run/policy_candidates.h"
 
 namespace rm {
 namespace {
 
 constexpr int kAlphaSteps = 16;  // alpha is a multiple of 1 / 16
-// Tiles where the speeds of products are known, which grow with the tile; the best first. A rank
-// has this many at least, so that alpha and chunks have a choice.
-constexpr std::int64_t kTiles[] = {32768, 8192, 2048, kUsualTile};
 constexpr double kNoShare = 1e300;
-constexpr std::int64_t kLeastTiles = 8;
-// Short tiles of long slots save little of what a slot takes.
-constexpr std::int64_t kMostTiles = 512;
-// A long chunk hides its transfers better, and a rank of many tokens has fewer of them.
-constexpr std::int64_t kMostUsualChunk = 32768;
-constexpr std::int64_t kUsualChunks = 16;
-constexpr std::int64_t kLeanTile = 8192;  // where memory matters more than speed
 constexpr double kTrust = 0.99;  // what takes less than so much of the fastest_policy is not seen
-constexpr double kNear = 4e-3;   // as much slower than with everything resident is near enough
-
-std::vector<std::int64_t> tiles_of(const MemorySpec& spec, const PolicyPredictor& predictor) {
-    if (spec.tile > 0 || !predictor.has_times()) return {spec.tile_or_usual()};
-    std::vector<std::int64_t> tiles;
-    for (const std::int64_t tile : kTiles) {
-        const bool suits = predictor.suits(tile) && (spec.chunk == 0 || spec.chunk % tile == 0);
-        const bool enough = tile == kUsualTile || predictor.rank_tokens() >= kLeastTiles * tile;
-        const bool too_many = tile < kLeanTile && predictor.rank_tokens() > kMostTiles * tile;
-        if (suits && enough && (!too_many || tiles.empty())) tiles.push_back(tile);
-    }
-    return tiles.empty() ? std::vector{kUsualTile} : tiles;
-}
-
-// The spec has a tile.
-std::vector<std::int64_t> chunks_of(const MemorySpec& spec, const PolicyPredictor& predictor) {
-    if (spec.chunk > 0) return {spec.chunk};
-    std::int64_t usual = resolve_memory(spec).chunk_tokens;
-    if (predictor.has_times()) {
-        const std::int64_t part = std::min(predictor.rank_tokens() / kUsualChunks, kMostUsualChunk);
-        usual = std::max(usual, part / spec.tile * spec.tile);
-    }
-    std::vector<std::int64_t> chunks = {usual};
-    for (std::int64_t chunk = usual / 2 / spec.tile * spec.tile; chunk >= spec.tile;
-         chunk = chunk / 2 / spec.tile * spec.tile)
-        chunks.push_back(chunk);
-    return chunks;
-}
-
-// The places to keep activations, in the order of choose_memory; alpha and the chunk stay open.
-std::vector<MemoryPolicy> places_of(const MemorySpec& spec, int keep_every) {
-    std::vector<MemoryPolicy> places;
-    for (const Keep keep : {Keep::input_and_attention, Keep::input}) {
-        if (spec.keep && *spec.keep != keep) continue;
-        MemoryPolicy policy = resolve_memory(spec);
-        policy.keep = keep;
-        policy.keep_every = keep_every;
-        const bool must_window = spec.windows == Switch::on;
-        const auto add = [&](KeptPlace kept, WorkingSet working) {
-            policy.kept = kept;
-            policy.working = working;
-            places.push_back(policy);
-        };
-        if (!must_window && spec.offload != Switch::on) add(KeptPlace::device, WorkingSet::whole);
-        if (spec.offload == Switch::off) continue;
-        if (!must_window) add(KeptPlace::host, WorkingSet::whole);
-        if (spec.windows != Switch::off) add(KeptPlace::host, WorkingSet::windows);
-    }
-    return places;
-}
-
-// How many layers share a kept input, until something fits: more cost a forward pass again.
-std::vector<int> groups_of(const MemorySpec& spec) {
-    if (spec.keep_every > 0) return {spec.keep_every};
-    return {1, 2, 4, 8};
-}
-
-// With everything on the device, whatever its size.
-MemoryPolicy resident_policy(const MemorySpec& spec, Keep keep, int keep_every = 1) {
-    MemoryPolicy policy = resolve_memory(spec);
-    policy.keep = keep;
-    policy.alpha = spec.alpha.value_or(1);
-    policy.kept = KeptPlace::device;
-    policy.working = WorkingSet::whole;
-    policy.keep_every = keep_every;
-    return policy;
-}
-
-// A step that no other of the same keep and groups of layers is much faster than: everything on the
-// device, whatever its size, and long tiles, which compute faster and are fewer.
-MemoryPolicy fastest_policy(MemorySpec spec, const PolicyPredictor& predictor, Keep keep,
-                            int keep_every) {
-    const std::int64_t tile = tiles_of(spec, predictor).front();
-    const std::int64_t part = predictor.rank_tokens() / kLeastTiles;
-    spec.tile = std::max(tile, part / tile * tile);
-    spec.chunk = spec.tile;
-    return resident_policy(spec, keep, keep_every);
-}
+constexpr std::int64_t kStagedInputs = 4;  // of layers on their way to the host, at most
+constexpr double kNear = 4e-3;  // as much slower than with everything resident is near enough
 
 // Searches the alphas of one place and chunk.
 class AlphaSearch {
@@ -153,7 +67,7 @@ private:
         RM_TRY(const Prediction none, predictor_(at(0)));
         choice_.offer(at(0), none);
         if (is_near(none, fastest_)) return true;
-        RM_TRY(const Prediction resident, predictor_.bound_of(resident_));
+        RM_TRY(const Prediction resident, predictor_.times_of(resident_));
         return is_near(none, resident);
     }
     // Whether all recomputation that `faster` does not do, of none's, is little or does not make up
@@ -255,14 +169,14 @@ private:
     // Whether not even the fastest_policy is fast enough.
     Result<bool> is_slow() {
         Keep keep = spec_.keep.value_or(Keep::input_and_attention);
-        RM_TRY(fastest_, predictor_.bound_of(fastest_policy(spec_, predictor_, keep, 1)));
+        RM_TRY(fastest_, predictor_.times_of(fastest_policy(spec_, predictor_, keep, 1)));
         Seconds least = fastest_.step;
         // Attention's forward pass, again, is a quarter of its time or so.
         if (policy_.keep != keep) least += Seconds{fastest_.phases["attention"] / 8};
         if (choice_.is_slow({kTrust * least.value})) return true;
         keep = policy_.keep;
         RM_TRY(fastest_,
-               predictor_.bound_of(fastest_policy(spec_, predictor_, keep, policy_.keep_every)));
+               predictor_.times_of(fastest_policy(spec_, predictor_, keep, policy_.keep_every)));
         return choice_.is_slow({kTrust * fastest_.step.value});
     }
 
@@ -399,6 +313,27 @@ Status try_places(const MemorySpec& spec, int keep_every, WorkingSet working,
     return {};
 }
 
+// Whether whole layers are within the device's limit in any tile, as far as their leanest policy
+// says. Many tiles take long to ask, and where windows are allowed most that need them are
+// hopeless.
+Result<bool> whole_may_fit(const MemorySpec& spec, PolicyPredictor& predictor) {
+    if (!spec.device || !predictor.has_times() || spec.windows == Switch::off ||
+        spec.offload == Switch::off)
+        return true;
+    MemorySpec tiled = spec;
+    double last = 0;
+    for (const std::int64_t tile : tiles_of(spec, predictor)) {
+        tiled.tile = tile;
+        RM_TRY(const Prediction memory, predictor.memory_of(leanest_whole(tiled)));
+        const double share = static_cast<double>(memory.device_total().value) /
+                             static_cast<double>(spec.device->value);
+        if (share <= 1) return true;
+        if (last > 0 && cannot_reach_limit(last, share)) return false;
+        last = share;
+    }
+    return false;
+}
+
 // In shorter tiles as long as the device is what is short, and they may save enough.
 Status try_tiles(const MemorySpec& spec, int keep_every, WorkingSet working,
                  PolicyPredictor& predictor, PolicyChoice& choice) {
@@ -421,11 +356,12 @@ Status try_tiles(const MemorySpec& spec, int keep_every, WorkingSet working,
 struct MemorySearch::Parts {
     PolicyPredictor predictor;
     MemorySpec spec;
+    std::int64_t layers;
 };
 
 MemorySearch::MemorySearch(const RankSpec& rank, const StageShape& shape, const MemorySpec& spec,
                            const DryRunOptions& options)
-    : parts_(new Parts{{rank, shape, options}, spec}) {}
+    : parts_(new Parts{{rank, shape, options}, spec, rank.model.num_layers}) {}
 MemorySearch::~MemorySearch() = default;
 
 std::int64_t MemorySearch::num_predictions() const {
@@ -435,7 +371,7 @@ std::int64_t MemorySearch::num_predictions() const {
 Result<Prediction> MemorySearch::bound() {
     const MemorySpec& spec = parts_->spec;
     const Keep keep = spec.keep.value_or(Keep::input_and_attention);
-    return parts_->predictor.bound_of(fastest_policy(spec, parts_->predictor, keep, 1));
+    return parts_->predictor.times_of(fastest_policy(spec, parts_->predictor, keep, 1));
 }
 
 Result<Bytes> MemorySearch::least_state() {
@@ -466,6 +402,10 @@ Result<LeanMemory> MemorySearch::leanest() {
     return LeanMemory{memory.device, Bytes{memory.host.value - inputs + inputs / groups.back()}};
 }
 
+Result<Prediction> MemorySearch::both_ends(const ChosenMemory& chosen) {
+    return parts_->predictor.both_ends(chosen);
+}
+
 Result<MemoryChoice> MemorySearch::run(Seconds faster_than) {
     const MemorySpec& spec = parts_->spec;
     PolicyPredictor& predictor = parts_->predictor;
@@ -475,14 +415,18 @@ Result<MemoryChoice> MemorySearch::run(Seconds faster_than) {
         return MemoryChoice{ChosenMemory{policy, std::move(prediction)}, {}};
     }
     PolicyChoice choice(predictor.has_times(), faster_than);
+    RM_TRY(const bool whole_may_fit, rm::whole_may_fit(spec, predictor));
     for (const int keep_every : groups_of(spec)) {
         if (predictor.has_times()) {
             const Keep keep = spec.keep.value_or(Keep::input_and_attention);
             RM_TRY(const Prediction fastest,
-                   predictor.bound_of(fastest_policy(spec, predictor, keep, keep_every)));
+                   predictor.times_of(fastest_policy(spec, predictor, keep, keep_every)));
             if (choice.is_slow({kTrust * fastest.step.value})) break;
         }
+        // With fewer inputs than pass through on their way to the host, the device may keep less.
+        const bool as_lean = parts_->layers / keep_every >= kStagedInputs;
         for (const WorkingSet working : {WorkingSet::whole, WorkingSet::windows}) {
+            if (working == WorkingSet::whole && as_lean && !whole_may_fit) continue;
             RM_RETURN_IF_ERROR(try_tiles(spec, keep_every, working, predictor, choice));
             if (choice.fits()) return std::move(choice).take();
         }

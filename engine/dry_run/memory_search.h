@@ -45,8 +45,11 @@ public:
     Result<LeanMemory> leanest();
     // How many steps it has timed so far, or bounded.
     std::int64_t num_predictions() const;
-    // With a profile, of policies whose step is faster than `faster_than`.
+    // With a profile, of policies whose step is faster than `faster_than`; times are those of the
+    // ring's last rank.
     Result<MemoryChoice> run(Seconds faster_than);
+    // With the times of the ring's first rank where it is the slower one.
+    Result<Prediction> both_ends(const ChosenMemory& chosen);
 
 private:
     struct Parts;

@@ -23,9 +23,7 @@ public:
         : rank_(rank), shape_(shape), options_(options) {
         options_.mode = DryRunMode::steady;
     }
-    std::int64_t num_predictions() const {
-        return std::ssize(has_times() ? times_ : known_) + std::ssize(bounds_);
-    }
+    std::int64_t num_predictions() const { return std::ssize(has_times() ? times_ : known_); }
     bool has_times() const { return options_.profile != nullptr; }
     // The tokens of a rank; 0: the mesh does not suit the context, which every prediction says.
     std::int64_t rank_tokens() const {
@@ -34,7 +32,7 @@ public:
         return layout ? layout->local_tokens : 0;
     }
     bool suits(std::int64_t tile) const { return tile % rank_.mesh.size(Axis::tensor) == 0; }
-    // All of it.
+    // All of it; with times, those of the ring's last rank.
     Result<Prediction> operator()(const MemoryPolicy& policy) {
         return remembered(policy, known_, [&]() -> Result<Prediction> {
             if (!has_times()) return ask(policy, DryRunOptions::Asked::all);
@@ -50,14 +48,15 @@ public:
         return remembered(policy, memory_,
                           [&] { return ask(policy, DryRunOptions::Asked::memory); });
     }
-    // Its times alone.
+    // The times alone, of the ring's last rank.
     Result<Prediction> times_of(const MemoryPolicy& policy) {
-        return remembered(policy, times_, [&] { return ask(policy, DryRunOptions::Asked::times); });
+        return remembered(policy, times_, [&] { return ask(policy, DryRunOptions::Asked::last); });
     }
-    // Its times, or less.
-    Result<Prediction> bound_of(const MemoryPolicy& policy) {
-        return remembered(policy, bounds_,
-                          [&] { return ask(policy, DryRunOptions::Asked::bound); });
+    // The slower end of the ring.
+    Result<Prediction> both_ends(const ChosenMemory& chosen) {
+        if (!has_times() || rank_.mesh.size(Axis::ring) == 1) return chosen.prediction;
+        RM_TRY(const Prediction first, ask(chosen.policy, DryRunOptions::Asked::first));
+        return merge(first, chosen.prediction);
     }
 
     Result<Bytes> state(const MemoryPolicy& policy) {
@@ -99,7 +98,7 @@ private:
     RankSpec rank_;
     StageShape shape_;
     DryRunOptions options_;
-    Known known_, memory_, times_, bounds_;
+    Known known_, memory_, times_;
 };
 
 // The larger of the two limits' used shares; at most 1: the policy fits.

@@ -161,34 +161,23 @@ void raise(std::map<std::string, Bytes>& values, const std::map<std::string, Byt
         values[name] = std::max(values[name], bytes);
 }
 
-// The slower one, with the larger of each memory and each traffic.
-Prediction merge(const Prediction& a, const Prediction& b) {
-    Prediction merged = a.step < b.step ? b : a;
-    merged.device = larger(a.device, b.device);
-    merged.host = larger(a.host, b.host);
-    raise(merged.moved, a.moved);
-    raise(merged.moved, b.moved);
-    auto state = a.state.by_kind;
-    raise(state, b.state.by_kind);
-    merged.state = memory_of(state);
-    return merged;
-}
-
 Result<Prediction> predict_ends(const RankSpec& spec, const StageShape& shape,
                                 const DryRunOptions& options) {
-    RankSpec end = spec;
-    Mesh::Coords coords = spec.mesh.coords(spec.rank);
-    int& slot = coords[usize(Axis::ring)];
-    slot = spec.mesh.size(Axis::ring) - 1;
-    end.rank = spec.mesh.rank(coords);
-    RM_TRY(const Prediction last, predict_repeated(end, shape, options));
+    using Asked = DryRunOptions::Asked;
+    const int last_slot = spec.mesh.size(Axis::ring) - 1;
+    const auto at = [&](int slot) {
+        RankSpec end = spec;
+        Mesh::Coords coords = spec.mesh.coords(spec.rank);
+        coords[usize(Axis::ring)] = slot;
+        end.rank = spec.mesh.rank(coords);
+        return predict_repeated(end, shape, options);
+    };
+    if (options.asked == Asked::first) return at(0);
+    RM_TRY(const Prediction last, at(last_slot));
     // Slots are equally long, so all ranks of a ring request the same.
-    const bool one_end = options.asked == DryRunOptions::Asked::memory ||
-                         options.asked == DryRunOptions::Asked::bound;
-    if (slot == 0 || one_end) return last;
-    slot = 0;
-    end.rank = spec.mesh.rank(coords);
-    RM_TRY(const Prediction first, predict_repeated(end, shape, options));
+    if (last_slot == 0 || options.asked == Asked::memory || options.asked == Asked::last)
+        return last;
+    RM_TRY(const Prediction first, at(0));
     return merge(first, last);
 }
 
@@ -283,6 +272,18 @@ LinkSpeeds uniform_links(LinkSpeed speed) {
     for (const GroupKey key : kGroupKeys)
         links[static_cast<int>(key)] = speed;
     return links;
+}
+
+Prediction merge(const Prediction& a, const Prediction& b) {
+    Prediction merged = a.step < b.step ? b : a;
+    merged.device = larger(a.device, b.device);
+    merged.host = larger(a.host, b.host);
+    raise(merged.moved, a.moved);
+    raise(merged.moved, b.moved);
+    auto state = a.state.by_kind;
+    raise(state, b.state.by_kind);
+    merged.state = memory_of(state);
+    return merged;
 }
 
 Result<Bytes> state_bytes(const RankSpec& spec, const StageShape& shape,

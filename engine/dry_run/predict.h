@@ -33,9 +33,9 @@ struct DryRunOptions {
     LinkSpeeds links;         // of each GroupKey: its slowest link
     std::int64_t micro_batches = 1;
     DryRunMode mode = DryRunMode::steady;
-    // Steady mode can leave out what is not asked for: the times, or the arenas. bound: the arenas,
-    // and one end of the ring, which takes as long as the whole step or less.
-    enum class Asked { all, memory, times, bound };
+    // Steady mode can leave out what is not asked for: the times, or the arenas. last, first: the
+    // times of one end of the ring. The last rank is hardly ever the faster of the two.
+    enum class Asked { all, memory, times, last, first };
     Asked asked = Asked::all;
 };
 
@@ -78,6 +78,9 @@ struct Prediction {
 // Errors: those of RankEngine::enter, except for limits of memory, which the caller compares.
 Result<Prediction> predict(const RankSpec& spec, const StageShape& shape,
                            const DryRunOptions& options);
+
+// That of the slower end of a ring, with the larger of each memory and each traffic.
+Prediction merge(const Prediction& a, const Prediction& b);
 
 // The memory of its device that a rank's state takes, with that of libraries and driver: less than
 // any step of that policy. Takes next to no time. Errors: those of predict.

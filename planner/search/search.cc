@@ -51,16 +51,15 @@ public:
 
     Result<SearchResult> run() {
         RM_TRY(const std::vector<Sharding> shardings, all_shardings());
-        std::vector<Entry> entries;
         for (const Sharding& sharding : shardings)
-            entries.push_back(bounded(sharding));
-        std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+            entries_.push_back(bounded(sharding));
+        std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
             return std::tuple(step_class(a), -a.sharding.zero, a.bound) <
                    std::tuple(step_class(b), -b.sharding.zero, b.bound);
         });
-        for (const Entry& entry : entries)
+        for (const Entry& entry : entries_)
             take(entry);
-        for (const Entry& entry : entries)
+        for (const Entry& entry : entries_)
             result_.predictions += entry.memory->num_predictions();
         for (RankedPlan& plan : result_.ranked)
             RM_RETURN_IF_ERROR(finish(plan));
@@ -158,11 +157,11 @@ private:
         return full && !options_.exhaustive ? result_.ranked.back().prediction.step : kAnyTime;
     }
 
-    // A later stage of the same mesh has a plan, and this one takes more memory and hardly less
-    // time.
+    // A later stage of the same mesh has a plan or is too slow, and this one takes more memory and
+    // hardly less time.
     bool is_dominated(const Entry& entry) const {
         if (options_.exhaustive) return false;
-        return std::any_of(planned_.begin(), planned_.end(), [&](const Entry* other) {
+        return std::any_of(fitting_.begin(), fitting_.end(), [&](const Entry* other) {
             return other->sharding.mesh == entry.sharding.mesh &&
                    other->sharding.zero > entry.sharding.zero &&
                    other->bound.value <= kHardly * entry.bound.value && other->state < entry.state;
@@ -192,7 +191,7 @@ private:
                   .why = PassedOver::Why::fails,
                   .error = choice.error().message});
         } else if (choice->best) {
-            planned_.push_back(&entry);
+            fitting_.push_back(&entry);
             rank(entry, *std::move(choice->best));
         } else if (choice->nearest) {
             pass({.sharding = entry.sharding,
@@ -201,6 +200,7 @@ private:
                   .host = choice->nearest->prediction.host_total(),
                   .memory = choice->nearest->policy});
         } else {
+            fitting_.push_back(&entry);
             pass({.sharding = entry.sharding, .at_least = std::max(entry.bound, to_beat)});
         }
     }
@@ -224,6 +224,10 @@ private:
 
     // Places its ranks by what compute hides of their messages, and predicts all stages.
     Status finish(RankedPlan& plan) {
+        const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& any) {
+            return any.sharding == plan.sharding;
+        });
+        RM_TRY(plan.prediction, entry->memory->both_ends({plan.memory, plan.prediction}));
         PlacedMesh again = placed_.again(plan);
         if (again.placement == plan.placement) return predict_stages(plan, again.links);
         const std::unique_ptr<DryJob> job = job_of(plan.sharding, again.links);
@@ -270,7 +274,8 @@ private:
     const StageSpec& stage_;
     const MemorySpec limits_;
     PlacedMeshes placed_;
-    std::vector<const Entry*> planned_;  // for which a plan was found
+    std::vector<Entry> entries_;
+    std::vector<const Entry*> fitting_;  // not too large, as far as was asked
     SearchResult result_;
 };
 
