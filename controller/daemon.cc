@@ -13,6 +13,7 @@
 #include "controller/http/routes.h"
 #include "controller/loops/audit_loop.h"
 #include "controller/loops/clock_loop.h"
+#include "controller/loops/measure_loop.h"
 #include "controller/loops/scheduler_loop.h"
 #include "controller/loops/survey_loop.h"
 #include "controller/loops/upkeep_loop.h"
@@ -243,6 +244,7 @@ public:
         RM_TRY(session_.cluster, found_cluster());
         upkeep_.begin();
         clock_loop_ = std::make_unique<ClockLoop>(control_);
+        measure_loop_ = std::make_unique<MeasureLoop>(ops_);
         if (!options_.http.empty()) {
             RM_TRY(http_,
                    HttpServer::start(
@@ -335,6 +337,7 @@ private:
         }};
     HttpRoutes routes_;
     std::unique_ptr<ClockLoop> clock_loop_;
+    std::unique_ptr<MeasureLoop> measure_loop_;
     std::unique_ptr<HttpServer> http_;
     std::vector<std::unique_ptr<grpc::Service>> services_;
     std::unique_ptr<GrpcServer> grpc_;

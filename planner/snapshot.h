@@ -54,9 +54,11 @@ struct PlanningFiles {
     Reason waits;     // the answers that the job waits for; empty: none
 };
 
-// docs/formats/device_profile.md, by the type of compute; empty: not measured.
+// By the type of compute.
 struct MeasuredSpeeds {
-    std::string bf16, fp32;
+    std::string bf16, fp32;  // docs/formats/device_profile.md; empty: not measured
+    // Their times are multiplied by this, after earlier runs; 0: by nothing.
+    double bf16_correction = 0, fp32_correction = 0;
 };
 
 struct PlanningSnapshot {

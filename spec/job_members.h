@@ -240,9 +240,9 @@ void describe(Visit& visit, Like<ResourcesSpec> auto& resources) {
     visit(Member{.name = "max_cost_usd",
                  .help = "the most that the plan of the whole job may cost in US dollars, by "
                          "[the controller's prices](prices.md): the job is refused where its "
-                         "fastest plan costs more, and no attempt begins once those before have "
-                         "cost as much. A running attempt is not stopped, and a continued job "
-                         "counts anew. 0: no limit",
+                         "fastest plan costs more, and once its attempts have cost as much, the "
+                         "running one is stopped with a checkpoint and the job fails. A continued "
+                         "job counts anew. 0: no limit",
                  .absent = "no limit"},
           max_cost);
 }

@@ -19,6 +19,9 @@ struct PlanPrediction {
     Seconds all;   // the steps of all stages
     Bytes device;  // of each rank, all in all
     Bytes host;
+    // The times of the device's profile were multiplied by this, as earlier runs took so much more
+    // or less than planned; 0: by nothing.
+    double correction = 0;
     bool operator==(const PlanPrediction&) const = default;
 };
 

@@ -34,6 +34,7 @@ void print_cluster_plan(const Output& out, const pb::PlanReply& reply) {
         return;
     }
     line(out, "step", to_string(Seconds{predicted.step_seconds()}));
+    if (predicted.correction() > 0) line(out, "corrected", correction_text(predicted.correction()));
     line(out, "all steps", span_text(Seconds{predicted.all_seconds()}));
     line(out, "takes",
          format("{} of each device and {} of its host", Bytes{predicted.device_bytes()},

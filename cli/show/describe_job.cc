@@ -246,6 +246,7 @@ void print_prediction(const Output& out, const pb::Job& job) {
         device += format(", {} taken ({} B)", taken, taken.value - plan.device_bytes());
     }
     heading(out, format("plan of attempt {}", attempt->epoch()));
+    if (plan.correction() > 0) out.stream << "  " << correction_text(plan.correction()) << '\n';
     out.stream << format("  {}; all steps in {}\n  {}; {} of the host\n", step,
                          span_text(Seconds{plan.all_seconds()}), device, Bytes{plan.host_bytes()});
 }

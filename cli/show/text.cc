@@ -77,6 +77,11 @@ std::string percent_text(double ratio) {
     return format("{:.1}%", ratio * 100);
 }
 
+std::string correction_text(double correction) {
+    return format("the profile's times x {:.3}, which earlier runs took on this kind of device",
+                  correction);
+}
+
 std::string span_text(Seconds seconds) {
     const auto s = static_cast<std::int64_t>(std::max(0.0, std::round(seconds.value)));
     if (s < 60) return format("{}s", s);

@@ -23,6 +23,8 @@ std::string percent_text(double ratio);   // 46.1%
 std::string span_text(Seconds seconds);   // 45s, 3m12s, 2h05m, 5d03h
 // " (1.45 USD per device and hour, 2026-11-01)"; empty for none
 std::string price_text(const Price& price);
+// "the profile's times x 1.08, which earlier runs took on this kind of device"
+std::string correction_text(double correction);
 std::string energy_text(double joules);  // 820 J, 41.3 kJ, 1.25 kWh; empty for none
 // 0-3,8: joins neighbours; shortens a long list to the first few ranges and the last number.
 std::string ranges_text(const std::set<int>& numbers);

@@ -25,7 +25,8 @@ bool agree(JobState job, const Attempt& newest) {
                    job == JobState::cancelled;
         case AttemptState::cancelled:
             return job == JobState::cancelled ||
-                   (job == JobState::pending && newest.stop_reason == StopReason::drain);
+                   (job == JobState::pending && newest.stop_reason == StopReason::drain) ||
+                   (job == JobState::failed && newest.stop_reason == StopReason::cost);
     }
     return false;
 }

@@ -12,6 +12,12 @@ void note_silence(Step& step, Epoch epoch) {
                         to_iso8601(step.now() + Seconds{-silent.value})));
 }
 
+void stop_for_cost(Step& step, const Costly& costly) {
+    step.change_attempt(costly.epoch, "attempt.too_costly",
+                        [&](Attempt& attempt) { attempt.cause = costly.cause; });
+    stop_attempt(step, costly.epoch, StopReason::cost, StopMode::graceful);
+}
+
 }  // namespace
 
 void handle(Step& step, const CommandsDue&) {
@@ -29,6 +35,8 @@ void handle(Step& step, const CommandsDue&) {
         fail_attempt(step, stall.epoch, {stall.kind, -1, stall.cause});
     for (const Vanished& vanished : due.vanished)
         lose_attempt(step, vanished.epoch, vanished.cause);
+    for (const Costly& costly : due.costly)
+        stop_for_cost(step, costly);
     for (const Epoch epoch : due.lost) {
         if (step.state().heard.contains(epoch)) note_silence(step, epoch);
     }

@@ -91,6 +91,8 @@ void columns(Like<Attempt> auto& attempt, auto&& visit) {
     visit("predicted_all", attempt.predicted.all);
     visit("predicted_device", attempt.predicted.device);
     visit("predicted_host", attempt.predicted.host);
+    visit("predicted_correction", attempt.predicted.correction);
+    visit("measured_step", attempt.measured_step);
     const Columns rates(visit, "rates_");
     describe(rates, attempt.rates);
     visit("started", attempt.started);

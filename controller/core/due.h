@@ -35,6 +35,11 @@ struct Vanished {
     Epoch epoch;
     std::string cause;
 };
+// Its job has cost as much as it may.
+struct Costly {
+    Epoch epoch;
+    std::string cause;
+};
 
 struct DueTimes {
     std::vector<JobId> retries;  // pending jobs whose backoff is over
@@ -42,13 +47,14 @@ struct DueTimes {
     std::vector<Stall> stalls;
     // Stopping attempts with processes left only on unreachable nodes.
     std::vector<Vanished> vanished;
-    std::vector<Epoch> lost;    // live attempts that no worker reported for lost_after
-    bool hold_changed = false;  // planning starts or stops waiting for a restore
-    bool questions = false;     // questions about roots and files are due
+    std::vector<Costly> costly;  // starting and running attempts
+    std::vector<Epoch> lost;     // live attempts that no worker reported for lost_after
+    bool hold_changed = false;   // planning starts or stops waiting for a restore
+    bool questions = false;      // questions about roots and files are due
 
     bool empty() const {
-        return retries.empty() && stalls.empty() && vanished.empty() && lost.empty() &&
-               !hold_changed && !questions;
+        return retries.empty() && stalls.empty() && vanished.empty() && costly.empty() &&
+               lost.empty() && !hold_changed && !questions;
     }
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "controller/core/due.h"
+#include "controller/core/jobs/job_cost.h"
 #include "controller/core/jobs/retry.h"
 #include "controller/core/roots/questions.h"
 
@@ -106,6 +107,21 @@ std::vector<Vanished> vanished_attempts(const State& state, WallTime now) {
     return vanished;
 }
 
+// Attempts began at wall times, from which steady ones differ only once the clock is set.
+std::vector<Costly> costly_attempts(const State& state, WallTime now) {
+    std::vector<Costly> costly;
+    for (const Attempt* attempt : live_attempts(state)) {
+        if (attempt->state == AttemptState::stopping) continue;
+        const Job& job = state.jobs.at(attempt->job);
+        const double most = job.spec.resources.max_cost_usd;
+        const double spent = most > 0 ? spent_usd(state, job, now) : 0;
+        if (spent < most || most <= 0) continue;
+        costly.push_back({attempt->epoch,
+                          format("it has cost {:.2} USD, and max_cost_usd is {:.2}", spent, most)});
+    }
+    return costly;
+}
+
 std::vector<Epoch> silent_attempts(const State& state, WallTime now) {
     std::vector<Epoch> silent;
     for (const auto& [epoch, heard] : state.heard) {
@@ -121,6 +137,7 @@ DueTimes due_times(const State& state, WallTime now) {
     return {.retries = due_retries(state, now),
             .stalls = stalled_attempts(state, now),
             .vanished = vanished_attempts(state, now),
+            .costly = costly_attempts(state, now),
             .lost = silent_attempts(state, now),
             .hold_changed = state.planning_held == hold_reason(state, now).empty(),
             .questions = questions_due(state, now)};

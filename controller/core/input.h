@@ -115,6 +115,12 @@ struct PlanReady {
     std::variant<Plan, Reasons> decision;
 };
 
+// The median step of a predicted attempt, from what its rank 0 has reported.
+struct StepMeasured {
+    Epoch epoch;
+    Seconds step;
+};
+
 // Time has passed: commands whose acknowledgement is overdue are sent again, retries come due,
 // stalled attempts fail and silent ones are lost.
 struct CommandsDue {};
@@ -123,7 +129,7 @@ using InputBody =
     std::variant<FoundCluster, Restored, SubmitJob, CancelJob, NodeHello, NodeSessionDown,
                  NodeUnreachable, NodeGone, NodeStatus, NodeRefused, DrainNode, ResumeNode,
                  AskToPublish, PlanReady, CommandsDue, NodeRoots, NodeDevices, NodeFilesChecked,
-                 NodeRootProbed, LinkDrifted>;
+                 NodeRootProbed, LinkDrifted, StepMeasured>;
 
 struct Input {
     WallTime time;            // for people: jumps when the clock is set

@@ -18,8 +18,9 @@ enum class NodeState { ready, unreachable, gone };
 // placed: its worker has not confirmed the launch. cleared: no process of the attempt is left
 // there.
 enum class RankState { placed, launched, training, exited, cleared };
-// drain: its node must become empty; the job continues elsewhere.
-enum class StopReason { none, cancel, failure, drain };
+// drain: its node must become empty; the job continues elsewhere. cost: the job has cost as much as
+// it may.
+enum class StopReason { none, cancel, failure, drain, cost };
 enum class CommandKind { launch, stop_graceful, stop_now, forget };
 
 // The names, in the order of the enumerators.
@@ -37,8 +38,8 @@ template <>
 inline constexpr std::array<std::string_view, 5> kNames<RankState>{"placed", "launched", "training",
                                                                    "exited", "cleared"};
 template <>
-inline constexpr std::array<std::string_view, 4> kNames<StopReason>{"none", "cancel", "failure",
-                                                                    "drain"};
+inline constexpr std::array<std::string_view, 5> kNames<StopReason>{"none", "cancel", "failure",
+                                                                    "drain", "cost"};
 template <>
 inline constexpr std::array<std::string_view, 2> kNames<StopMode>{"graceful", "now"};
 template <>

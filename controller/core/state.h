@@ -54,7 +54,8 @@ struct Attempt {
     NetworkKind network = NetworkKind::gloo;
     Seconds collective_timeout{60};
     PlanPrediction predicted;
-    Rates rates;                    // of a device
+    Seconds measured_step;  // median of the last steps of the predicted stage; 0: not known yet
+    Rates rates;            // of a device
     std::vector<RankRecord> ranks;  // by rank
     WallTime started;
     WallTime ended;  // zero while it lives

@@ -53,6 +53,7 @@ pb::Attempt to_message(const Attempt& attempt, WallTime now) {
     }
     if (attempt.predicted != PlanPrediction{})
         *message.mutable_predicted() = to_proto(attempt.predicted);
+    message.set_measured_step_seconds(attempt.measured_step.value);
     if (attempt.rates != Rates{}) *message.mutable_cost() = to_proto(cost_of(attempt, now));
     *message.mutable_started() = to_proto(attempt.started);
     if (attempt.ended.micros != 0) *message.mutable_ended() = to_proto(attempt.ended);

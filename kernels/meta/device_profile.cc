@@ -149,4 +149,19 @@ Seconds OpTimes::of(const OpWork& work) const {
     return answer_;
 }
 
+DeviceProfile slowed(DeviceProfile profile, double times) {
+    for (OpSpeed& op : profile.ops) {
+        op.overhead = {times * op.overhead.value};
+        for (SpeedPoint& point : op.points)
+            point.per_sec /= times;
+    }
+    SharedTransfers& transfers = profile.transfers;
+    for (TransferRates* rates :
+         {&transfers.both_ways, &transfers.busy, &transfers.busy_both_ways}) {
+        rates->upload /= times;
+        rates->download /= times;
+    }
+    return profile;
+}
+
 }  // namespace rm

@@ -85,6 +85,9 @@ private:
     mutable Seconds answer_{-1};
 };
 
+// The same device where all work takes `times` as long.
+DeviceProfile slowed(DeviceProfile profile, double times);
+
 // Every name that a profile must have: all ops, prepare, upload, download.
 std::vector<std::string_view> profiled_ops();
 

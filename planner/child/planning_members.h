@@ -57,8 +57,9 @@ void describe(Visit& visit, Like<PlanningDevice> auto& device) {
 
 template <typename Visit>
 void describe(Visit& visit, Like<MeasuredSpeeds> auto& profile) {
-    auto& [bf16, fp32] = profile;
-    visit_named(visit, {"bf16", "fp32"}, bf16, fp32);
+    auto& [bf16, fp32, bf16_correction, fp32_correction] = profile;
+    visit_named(visit, {"bf16", "fp32", "bf16_correction", "fp32_correction"}, bf16, fp32,
+                bf16_correction, fp32_correction);
 }
 
 // `behind` is not sent: the pass does not look at those jobs.

@@ -17,14 +17,26 @@
 namespace rm {
 namespace {
 
+// The speeds of the job's kind of device; null: nothing is known.
+const MeasuredSpeeds* speeds_of(const ShapeQuestion& question) {
+    const int profile = question.free.front()->profile;
+    return profile < 0 ? nullptr : &question.snapshot.profiles[usize(profile)];
+}
+
+double correction_of(const ShapeQuestion& question) {
+    const MeasuredSpeeds* speeds = speeds_of(question);
+    if (speeds == nullptr) return 0;
+    return compute_type(question.spec) == DType::bf16 ? speeds->bf16_correction
+                                                      : speeds->fp32_correction;
+}
+
 // The measured profile of the kind, or else a published one.
-std::optional<DeviceProfile> profile_of(const ShapeQuestion& question) {
+std::optional<DeviceProfile> known_profile(const ShapeQuestion& question) {
     const PlanningDevice& device = *question.free.front();
     const DType compute = compute_type(question.spec);
-    if (device.profile >= 0) {
-        const MeasuredSpeeds& speeds = question.snapshot.profiles[usize(device.profile)];
+    if (const MeasuredSpeeds* speeds = speeds_of(question)) {
         auto measured =
-            device_profile_from_json(compute == DType::bf16 ? speeds.bf16 : speeds.fp32);
+            device_profile_from_json(compute == DType::bf16 ? speeds->bf16 : speeds->fp32);
         if (measured && measured->compute == compute) return *std::move(measured);
     }
     for (DeviceProfile& published : published_profiles()) {
@@ -32,6 +44,14 @@ std::optional<DeviceProfile> profile_of(const ShapeQuestion& question) {
             return std::move(published);
     }
     return std::nullopt;
+}
+
+// The same with what earlier runs took.
+std::optional<DeviceProfile> profile_of(const ShapeQuestion& question) {
+    auto profile = known_profile(question);
+    const double correction = correction_of(question);
+    if (profile && correction > 0) return slowed(*std::move(profile), correction);
+    return profile;
 }
 
 // The devices that the job may take; those that it names, in its order.
@@ -107,7 +127,8 @@ PlanShape shape_of(const RankedPlan& plan, const ShapeQuestion& question) {
     PlanShape shape{plan.sharding.mesh,
                     plan.sharding.zero,
                     plan.memory,
-                    {step.step, plan.time(question.spec), step.device_total(), step.host_total()}};
+                    {step.step, plan.time(question.spec), step.device_total(), step.host_total(),
+                     correction_of(question)}};
     shape.placement = placement_of(plan, question);
     shape.memory.device = asked.device;
     shape.memory.host = asked.host;

@@ -1,4 +1,7 @@
 #include <gmock/gmock.h>
+#include <signal.h>
+
+#include <filesystem>
 
 #include "tests/e2e/support/prometheus.h"
 
@@ -63,7 +66,40 @@ protected:
         EXPECT_THAT(refused.err, HasSubstr(" USD, more than max_cost_usd "));
         EXPECT_THAT(refused.err, testing::AnyOf(HasSubstr("; the cheapest plan, "),
                                                 HasSubstr("; no other number of devices")));
-        trained({format("resources.max_cost_usd={}", 2 * cost)});
+        trained({format("resources.max_cost_usd={}", 20 * cost)});
+    }
+    // The cost of a killed attempt counts: the next one reaches the limit and is stopped.
+    void expect_a_stop_at_the_limit() {
+        const std::vector<std::string> longer = {"stages.0.tokens=160K", "retry.max=5"};
+        std::vector<std::string> asked = {"plan", job_, "-o", "json"};
+        for (const std::string& setting : longer)
+            asked.insert(asked.end(), {"--set", setting});
+        const Json reply = Json::parse(at(state_, asked).out);
+        const double limit = 1.02 * reply.at("cost").at("money").get<double>();
+        const Finished submitted =
+            submit_with({longer[0], longer[1], format("resources.max_cost_usd={}", limit)});
+        ASSERT_EQ(submitted.code, 0) << submitted.err;
+        const std::string id = submitted.out.substr(0, submitted.out.find('\n'));
+        ASSERT_TRUE(wait_until(Seconds{60}, [&] { return show(state_, id).contains("lastStep"); }));
+        kill(pid_of_rank_0(show(state_, id)), SIGKILL);
+        ASSERT_TRUE(wait_for_state(state_, id, "failed", Seconds{120}));
+        const Json job = show(state_, id);
+        EXPECT_EQ(job.at("attempts").size(), 2U);
+        EXPECT_THAT(job.at("failure").get<std::string>(), HasSubstr("was stopped: it has cost "));
+        EXPECT_GE(job.at("cost").at("money").get<double>(), limit);
+        EXPECT_GE(job.at("attempts").at(1).value("lastCheckpointStep", 0), 1)
+            << "it stops with a checkpoint";
+        std::cout << at(state_, {"explain", id}).out;
+    }
+    pid_t pid_of_rank_0(const Json& job) const {
+        const std::string name =
+            format("e{}/shim.json", job.at("attempts").back().at("epoch").get<int>());
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(state_)) {
+            if (!entry.path().string().ends_with(name)) continue;
+            return Json::parse(read_file(entry.path().string()))["ranks"][0]["pid"].get<pid_t>();
+        }
+        ADD_FAILURE() << "there is no " << name;
+        return 0;
     }
     // The bytes that its rank 0 takes of its device.
     static std::int64_t taken(const Json& job) {
@@ -133,6 +169,7 @@ TEST_F(PlanTest, AQuarterOfTheMemoryTrainsToTheSameLossAndWhatCannotFitIsRefused
     const Json mended = trained({pinned[0], pinned[1], "memory.offload=auto"});
     EXPECT_EQ(mended.at("attempts").at(0).at("memory").at("kept"), "host");
     expect_a_limit_of_cost();
+    expect_a_stop_at_the_limit();
     expect_a_metric_of_the_error();
 }
 

@@ -235,6 +235,13 @@ void handle(Step& step, const NodeStatus& input) {
     take_status(step, input.node, input.status);
 }
 
+void handle(Step& step, const StepMeasured& input) {
+    const Attempt* attempt = find_attempt(step.state(), input.epoch);
+    if (attempt == nullptr) return;
+    step.change_attempt(input.epoch, "attempt.measured",
+                        [&](Attempt& changed) { changed.measured_step = input.step; });
+}
+
 void handle(Step& step, const NodeRefused& input) {
     const Epoch epoch = input.refused.epoch;
     const Attempt* attempt = find_attempt(step.state(), epoch);

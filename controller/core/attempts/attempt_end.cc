@@ -30,7 +30,8 @@ bool replaces_cause(const Attempt& attempt, int rank) {
 
 bool ends_on_request(const Attempt& attempt) {
     return attempt.failure_class == FailureClass::none &&
-           (attempt.stop_reason == StopReason::cancel || attempt.stop_reason == StopReason::drain);
+           (attempt.stop_reason == StopReason::cancel || attempt.stop_reason == StopReason::drain ||
+            attempt.stop_reason == StopReason::cost);
 }
 
 // A cancelled attempt stays cancelled, but a checkpoint that could not be written is worth noting.

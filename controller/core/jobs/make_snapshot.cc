@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "controller/core/jobs/job_cost.h"
+#include "controller/core/jobs/plan_correction.h"
 #include "controller/core/jobs/retry.h"
 #include "controller/core/roots/job_files.h"
 
@@ -78,9 +79,12 @@ public:
         const std::string driver = profile_driver(node.inventory, kind, Precision::bf16);
         const auto [known, fresh] = known_.try_emplace({kind, driver}, -1);
         if (!fresh) return known->second;
-        MeasuredSpeeds speeds{.bf16 = text_of({kind, driver}), .fp32 = {}};
-        if (kind == "cpu")
-            speeds.fp32 = text_of({kind, profile_driver(node.inventory, kind, Precision::fp32)});
+        MeasuredSpeeds speeds;
+        take(Precision::bf16, {kind, driver}, speeds.bf16, speeds.bf16_correction);
+        if (kind == "cpu") {
+            const ProfileKey key{kind, profile_driver(node.inventory, kind, Precision::fp32)};
+            take(Precision::fp32, key, speeds.fp32, speeds.fp32_correction);
+        }
         if (speeds.bf16.empty() && speeds.fp32.empty()) return -1;
         known->second = static_cast<int>(found.size());
         found.push_back(std::move(speeds));
@@ -90,9 +94,12 @@ public:
     std::vector<MeasuredSpeeds> found;
 
 private:
-    std::string text_of(const ProfileKey& key) const {
+    void take(Precision precision, const ProfileKey& key, std::string& text,
+              double& correction) const {
         const auto kept = state_.profiles.find(key);
-        return kept == state_.profiles.end() ? "" : kept->second.measured.text;
+        if (kept == state_.profiles.end()) return;
+        text = kept->second.measured.text;
+        correction = plan_correction(state_, precision, kept->second);
     }
 
     const State& state_;

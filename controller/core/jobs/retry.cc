@@ -197,6 +197,11 @@ void conclude_job(Step& step, Epoch epoch) {
                            {format("attempt {} was stopped: {}", epoch, one_line(ended.cause)),
                             "waits for a scheduling pass"});
     }
+    // Another attempt would cost more yet.
+    if (ended.stop_reason == StopReason::cost) {
+        return end_job(step, ended.job, JobState::failed,
+                       format("attempt {} was stopped: {}", epoch, ended.cause));
+    }
     if (ended.state == AttemptState::cancelled) {
         return end_job(step, ended.job, JobState::cancelled, "");
     }

@@ -60,5 +60,64 @@ TEST(JobCost, OfAJobIsThatOfAllItsAttempts) {
     EXPECT_NEAR(cost_of(world.state, job, world.now + Seconds{30}).money, first + 30, 0.1);
 }
 
+// A job that runs at 1 USD a second and may cost 20.
+struct Limited : Pair {
+    Limited() : Pair(spec()) {
+        state.attempts.at(epoch).rates = kRates;
+        folded = flatten_tables(state);
+        run();
+    }
+    static JobSpec spec() {
+        JobSpec limited = retried_spec();
+        limited.resources.max_cost_usd = 20;
+        return limited;
+    }
+    void stop() {
+        report("a", ended(0, kRankStopped), Left::no);
+        report("b", ended(1, kRankStopped), Left::no);
+    }
+};
+
+TEST(CostLimit, StopsARunWithACheckpoint) {
+    Limited world;
+    EXPECT_TRUE(commands<StopAttempt>(world.wait(Seconds{19})).empty());
+    const auto stops = commands<StopAttempt>(world.wait(Seconds{1}));
+    ASSERT_EQ(stops.size(), 2U);
+    EXPECT_EQ(stops[0].mode, StopMode::graceful);
+    EXPECT_EQ(world.attempt(world.id).stop_reason, StopReason::cost);
+    EXPECT_TRUE(commands<StopAttempt>(world.wait(Seconds{1})).empty()) << "it stops once";
+}
+
+TEST(CostLimit, EndsTheJobThoughItMayBeTriedAgain) {
+    Limited world;
+    world.wait(Seconds{20});
+    world.stop();
+    EXPECT_EQ(world.attempt(world.id).state, AttemptState::cancelled);
+    EXPECT_EQ(world.job(world.id).state, JobState::failed);
+    EXPECT_EQ(world.job(world.id).failure,
+              "attempt 1 was stopped: it has cost 20.00 USD, and max_cost_usd is 20.00");
+}
+
+TEST(CostLimit, LetsAJobSucceedThatFinishesWhileItStops) {
+    Limited world;
+    world.wait(Seconds{20});
+    world.report("a", ended(0, kRankFinished), Left::no);
+    world.report("b", ended(1, kRankFinished), Left::no);
+    EXPECT_EQ(world.job(world.id).state, JobState::succeeded);
+}
+
+TEST(CostLimit, CountsEarlierAttempts) {
+    Limited world;
+    world.wait(Seconds{15});
+    world.fail(kRankFailed, "it broke");
+    world.now = world.now + Seconds{60};
+    world.start();
+    world.state.attempts.at(world.epoch).rates = kRates;
+    world.folded = flatten_tables(world.state);
+    world.run();
+    EXPECT_TRUE(commands<StopAttempt>(world.wait(Seconds{4})).empty());
+    EXPECT_EQ(commands<StopAttempt>(world.wait(Seconds{2})).size(), 2U);
+}
+
 }  // namespace
 }  // namespace rm::test

@@ -107,6 +107,23 @@ TEST_F(ChooseShape, OfMeasuredDevicesIsTheFastestOfTheSearch) {
     EXPECT_EQ(chosen.memory, memory) << "the job has no limits of its own";
 }
 
+TEST_F(ChooseShape, PlansWithWhatEarlierRunsTook) {
+    spec.precision = "fp32";
+    spec.model.preset = "tiny";
+    join_cpus(2, {8 * kGiB});
+    spec.parallel = mesh_of(1, 2, 1, 1);
+    const PlanShape before = shape();
+    EXPECT_EQ(before.predicted.correction, 0);
+    snapshot.profiles[0].bf16_correction = 1.9;
+    EXPECT_EQ(shape().predicted, before.predicted) << "that is of other speeds";
+    snapshot.profiles[0].fp32_correction = 1.25;
+    const PlanShape corrected = shape();
+    EXPECT_EQ(corrected.predicted.correction, 1.25);
+    const double longer = corrected.predicted.step.value / before.predicted.step.value;
+    EXPECT_GT(longer, 1.1);
+    EXPECT_LE(longer, 1.25 * (1 + 1e-9)) << "links are as fast as before";
+}
+
 TEST_F(ChooseShape, KeepsTheMeshThatTheJobNames) {
     join_gpus();
     spec.parallel = mesh_of(1, 4, 2, 1);
