@@ -119,6 +119,10 @@ void print_finish(const Output& out, const PlanAnswer& answer) {
     if (const std::string text = to_string(cost); !text.empty()) out.stream << ", " << text;
     out.stream << price_text(answer.fleet.rates.price);
     out.stream << '\n';
+    if (answer.speed_up) {
+        out.stream << format("fastest on {} devices: {:.2} times as fast as on {}\n",
+                             answer.devices, answer.speed_up->times, answer.speed_up->devices);
+    }
     if (answer.too_dear) out.stream << printable(to_string(*answer.too_dear)) << '\n';
 }
 
@@ -202,6 +206,10 @@ std::string plan_json(const PlanAnswer& answer) {
                  {"plans", ranked},
                  {"passed_over", passed},
                  {"fits_with", remedies}};
+    if (answer.speed_up) {
+        json["speed_up"] = {{"over_devices", answer.speed_up->devices},
+                            {"times", answer.speed_up->times}};
+    }
     if (answer.too_dear) json["too_dear"] = to_string(*answer.too_dear);
     return json.dump(2);
 }

@@ -17,8 +17,9 @@ struct PlanAnswer {
     const PricedFleet& fleet;
     int devices = 0;
     const SearchResult& result;
-    const std::vector<Remedy>& remedies;         // where no plan fits
-    const std::optional<Reason>& too_dear = {};  // why max_cost_usd forbids the fastest
+    const std::vector<Remedy>& remedies;          // where no plan fits
+    const std::optional<Reason>& too_dear = {};   // why max_cost_usd forbids the fastest
+    const std::optional<SpeedUp>& speed_up = {};  // of `devices`, the fastest number of them
 };
 
 // The ranked table with the memory of each plan, why the others are not in it, and where there is

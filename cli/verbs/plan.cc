@@ -35,6 +35,8 @@ struct PlanOptions : VerbOptions {
     bool fewest = add("--fewest-devices", fewest, "Plan on the fewest devices that hold the job");
     bool cheapest = add("--cheapest", cheapest,
                         "Plan on the number of devices that finishes the job for least money");
+    bool fastest =
+        add("--fastest", fastest, "Plan on the number of devices that finishes the job first");
     int rows =
         add("--plans", rows, "Plans to rank [5]", {.type = "N", .check = whole_number(1, 1000)}, 5);
     OutputFormat output = add_output(output, "table|json|yaml");
@@ -80,6 +82,7 @@ struct Planned {
     int devices = 0;
     std::vector<Mesh> meshes;
     std::vector<Endpoint> places;  // that the job names, in its order
+    std::optional<SpeedUp> speed_up;
 
     SearchQuestion question() const {
         return {.spec = spec,
@@ -141,15 +144,23 @@ int cheapest_devices(const Planned& plan) {
     return best ? best->sharding.mesh.num_ranks() : 0;
 }
 
+// Likewise the number that finishes first.
+int fastest_devices(Planned& plan) {
+    const auto best = fastest_plan(plan.question());
+    if (!best) return 0;
+    plan.speed_up = best->over;
+    return best->plan.sharding.mesh.num_ranks();
+}
+
+Result<int> wanted_devices(const PlanOptions& options, Planned& plan) {
+    if (options.fewest) return fewest_devices(plan.question());
+    return options.fastest ? fastest_devices(plan) : cheapest_devices(plan);
+}
+
 Status apply_options(const PlanOptions& options, Planned& plan) {
-    if (!options.fewest && !options.cheapest) return {};
+    if (!options.fewest && !options.cheapest && !options.fastest) return {};
     plan.spec.resources.devices = 0;
-    int devices = 0;
-    if (options.fewest) {
-        RM_TRY(devices, fewest_devices(plan.question()));
-    } else {
-        devices = cheapest_devices(plan);
-    }
+    RM_TRY(const int devices, wanted_devices(options, plan));
     // None: the plan says on all of them by how much they are too small.
     plan.devices = devices > 0 ? devices : plan.fleet.fleet.num_devices();
     return {};
@@ -170,16 +181,19 @@ std::optional<Reason> cost_problem(const Planned& plan, const SearchResult& resu
     return reason;
 }
 
+int questions(const PlanOptions& options) {
+    return options.longest + options.fewest + options.cheapest + options.fastest;
+}
+
 // The other options ask about machines that a file or a kind describes.
 Result<ExitCode> plan_on_cluster(const PlanOptions& options, const pb::JobSpec& spec,
                                  VerbContext& context) {
-    const bool asks = options.longest || options.fewest || options.cheapest;
-    if (asks || !options.compare.empty() || !options.prices.empty()) {
+    if (questions(options) > 0 || !options.compare.empty() || !options.prices.empty()) {
         return complain(
             context.console,
             invalid_argument("--compare, --longest-context, --fewest-devices, "
-                             "--cheapest and --prices need the machines: --fleet FILE, or --on "
-                             "KIND*N"),
+                             "--cheapest, --fastest and --prices need the machines: --fleet FILE, "
+                             "or --on KIND*N"),
             ExitCode::usage);
     }
     RM_TRY(const Client client, context.connect());
@@ -194,10 +208,10 @@ Result<ExitCode> run_plan(const PlanOptions& options, VerbContext& context) {
     const MonoTime start = context.clock.mono();
     const auto file = read_job_file(options.file, options.set);
     if (!file) return complain(console, file.error(), ExitCode::usage);
-    if (options.longest + options.fewest + options.cheapest > 1) {
+    if (questions(options) > 1) {
         return complain(console,
-                        invalid_argument("--longest-context, --fewest-devices and --cheapest "
-                                         "exclude each other; keep one"),
+                        invalid_argument("--longest-context, --fewest-devices, --cheapest and "
+                                         "--fastest exclude each other; keep one"),
                         ExitCode::usage);
     }
     if (options.fleet.empty() && options.on.empty())
@@ -215,7 +229,7 @@ Result<ExitCode> run_plan(const PlanOptions& options, VerbContext& context) {
     }
     const std::optional<Reason> too_dear = cost_problem(plan, result);
     const PlanAnswer answer{plan.spec, plan.model, plan.fleet, plan.devices,
-                            result,    remedies,   too_dear};
+                            result,    remedies,   too_dear,   plan.speed_up};
     if (options.output == OutputFormat::table) {
         print_plan(console.out, answer);
     } else {

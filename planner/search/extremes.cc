@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -97,6 +98,32 @@ Result<bool> fits_on(const SearchQuestion& question, int devices) {
     JobSpec spec = question.spec;
     spec.resources.devices = 0;
     return fits(about(question, spec, devices, question.meshes));
+}
+
+int devices_of(const RankedPlan& plan) {
+    return plan.sharding.mesh.num_ranks();
+}
+
+// The fastest plan on each of 1, 2, 4 and so on and all devices that some plan fits on.
+std::vector<RankedPlan> plans_by_devices(const SearchQuestion& question) {
+    const int all = question.most_devices();
+    JobSpec spec = question.spec;
+    spec.resources.devices = 0;
+    std::vector<RankedPlan> plans;
+    for (int devices = 1; devices < 2 * all; devices *= 2) {
+        const int number = std::min(devices, all);
+        auto result = search_plans(about(question, spec, number, question.meshes), {.ranked = 1});
+        if (result && !result->ranked.empty()) plans.push_back(std::move(result->ranked.front()));
+    }
+    return plans;
+}
+
+// The first plan for which `value` is least.
+template <typename Value>
+auto least_by(std::vector<RankedPlan>& plans, const Value& value) {
+    return std::min_element(
+        plans.begin(), plans.end(),
+        [&](const RankedPlan& a, const RankedPlan& b) { return value(a) < value(b); });
 }
 
 // Collects remedies.
@@ -236,21 +263,25 @@ Result<std::vector<Remedy>> remedies_for(const SearchQuestion& question,
 }
 
 std::optional<RankedPlan> cheapest_plan(const SearchQuestion& question) {
-    const int all = question.most_devices();
-    JobSpec spec = question.spec;
-    spec.resources.devices = 0;
-    std::optional<RankedPlan> best;
-    double least = 0;
-    for (int devices = 1; devices < 2 * all; devices *= 2) {
-        const int number = std::min(devices, all);
-        auto result = search_plans(about(question, spec, number, question.meshes), {.ranked = 1});
-        if (!result || result->ranked.empty()) continue;
-        const double held = number * result->ranked.front().time(spec).value;
-        if (best && held >= least) continue;
-        least = held;
-        best = std::move(result->ranked.front());
-    }
-    return best;
+    std::vector<RankedPlan> plans = plans_by_devices(question);
+    const auto held = [&](const RankedPlan& plan) {
+        return devices_of(plan) * plan.time(question.spec).value;
+    };
+    const auto best = least_by(plans, held);
+    if (best == plans.end()) return std::nullopt;
+    return std::move(*best);
+}
+
+std::optional<FastestPlan> fastest_plan(const SearchQuestion& question) {
+    std::vector<RankedPlan> plans = plans_by_devices(question);
+    const auto time = [&](const RankedPlan& plan) { return plan.time(question.spec).value; };
+    const auto best = least_by(plans, time);
+    if (best == plans.end()) return std::nullopt;
+    FastestPlan fastest{.plan = *best};
+    if (best == plans.begin()) return fastest;
+    const RankedPlan& smaller = *std::prev(best);
+    fastest.over = SpeedUp{devices_of(smaller), time(smaller) / time(*best)};
+    return fastest;
 }
 
 }  // namespace rm

@@ -27,6 +27,19 @@ Result<int> fewest_devices(const SearchQuestion& question);
 // mesh and the question's stay, resources.devices does not.
 std::optional<RankedPlan> cheapest_plan(const SearchQuestion& question);
 
+// How many times as fast a plan is as the fastest one on so many devices.
+struct SpeedUp {
+    int devices = 0;
+    double times = 1;
+};
+struct FastestPlan {
+    RankedPlan plan;
+    std::optional<SpeedUp> over;  // the next smaller number; nothing: no plan fits on fewer
+};
+// The one of cheapest_plan's plans that finishes the job first, on the fewest devices where several
+// do; nothing: no plan fits on any.
+std::optional<FastestPlan> fastest_plan(const SearchQuestion& question);
+
 // A change after which some plan fits, and its fastest plan.
 struct Remedy {
     std::string change;  // "16 devices"

@@ -108,6 +108,28 @@ TEST_F(Plan, OneQuestionAtATime) {
         run({"FILE", job, "--on", "L40S*4", "--fewest-devices", "", "--cheapest", ""});
     EXPECT_EQ(code.value(), ExitCode::usage);
     EXPECT_THAT(err.str(), HasSubstr("exclude each other; keep one"));
+    const auto others =
+        run({"FILE", job, "--on", "L40S*4", "--fastest", "", "--longest-context", ""});
+    EXPECT_EQ(others.value(), ExitCode::usage);
+}
+
+TEST_F(Plan, TheFastestNumberOfDevicesIsComparedWithTheNextSmaller) {
+    const std::vector<std::string> arguments = {"FILE",      job,
+                                                "--on",      "L40S*8",
+                                                "--set",     "parallel=auto",
+                                                "--set",     "model={preset: tiny}",
+                                                "--fastest", ""};
+    EXPECT_EQ(run(arguments).value(), ExitCode::ok) << err.str();
+    EXPECT_THAT(out.str(),
+                testing::ContainsRegex(
+                    "fastest on [248] devices: [1-9][.0-9]* times as fast as on [124]\n"));
+    out.str("");
+    std::vector<std::string> for_programs = arguments;
+    for_programs.insert(for_programs.end(), {"-o,--output", "json"});
+    EXPECT_EQ(run(for_programs).value(), ExitCode::ok) << err.str();
+    const auto json = nlohmann::json::parse(out.str());
+    EXPECT_EQ(json.at("devices"), 2 * json.at("speed_up").at("over_devices").get<int>());
+    EXPECT_GT(json.at("speed_up").at("times").get<double>(), 1);
 }
 
 TEST_F(Plan, MeshesToCompareNeedAsManyDevicesAsThereAre) {

@@ -54,5 +54,40 @@ TEST_F(Extremes, ARemedyOfAPinnedChoiceIsToFreeIt) {
     EXPECT_EQ(remedies[0].plan.memory.kept, KeptPlace::host);
 }
 
+TEST_F(Extremes, NoOtherNumberOfDevicesIsFasterThanTheFastest) {
+    JobSpec spec = long_job(64 * kKi);
+    spec.model.preset = "tiny";
+    spec.resources.devices = 2;
+    model = planned_model(spec).value();
+    const FastestPlan best = fastest_plan(question(spec, 2)).value();
+    spec.resources.devices = 0;
+    const double time = best.plan.time(spec).value;
+    for (int devices = 1; devices <= 8; devices *= 2) {
+        const auto result = search_plans(question(spec, devices), {.ranked = 1}).value();
+        const double other = result.ranked.at(0).time(spec).value;
+        EXPECT_GE(other, time) << devices;
+        if (best.over && devices == best.over->devices) {
+            EXPECT_DOUBLE_EQ(best.over->times, other / time);
+        }
+    }
+    ASSERT_TRUE(best.over) << "a long context is faster on several devices";
+    EXPECT_EQ(2 * best.over->devices, best.plan.sharding.mesh.num_ranks());
+    EXPECT_GT(best.over->times, 1);
+}
+
+TEST_F(Extremes, TheFastestPlanOfAFixedMeshHasNoneToCompareWith) {
+    JobSpec spec = long_job(64 * kKi);
+    spec.parallel = mesh_of(1, 8, 1, 1);
+    spec.zero = 3;
+    const FastestPlan best = fastest_plan(question(spec)).value();
+    EXPECT_EQ(best.plan.sharding.mesh.num_ranks(), 8);
+    EXPECT_FALSE(best.over);
+}
+
+TEST_F(Extremes, NothingIsFastestWhereNoPlanFits) {
+    fleet = published_fleet("L40S", 1).value();
+    EXPECT_FALSE(fastest_plan(question(long_job(64 * kKi), 1)));
+}
+
 }  // namespace
 }  // namespace rm::test
