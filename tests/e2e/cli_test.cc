@@ -86,32 +86,6 @@ TEST_F(Cli, ExplainSaysWhyAJobWaitsAndHowARunningOneIs) {
     EXPECT_EQ(here({"explain", "zzzzzz"}).code, 3);
 }
 
-// Runs a program on a terminal of 100 by 20, types q once it has drawn twice, and prints its
-// output.
-constexpr const char* kOnATerminal = R"(
-import fcntl, os, pty, select, struct, sys, termios, time
-pid, fd = pty.fork()
-if pid == 0:
-    os.execv(sys.argv[1], sys.argv[1:])
-fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('HHHH', 20, 100, 0, 0))
-seen, typed, end = b'', False, time.time() + 30
-while time.time() < end:
-    if not select.select([fd], [], [], 0.2)[0]:
-        continue
-    try:
-        piece = os.read(fd, 65536)
-    except OSError:
-        break
-    seen += piece
-    if not typed and seen.count(b'RANK') >= 2:
-        os.write(fd, b'q')
-        typed = True
-os.kill(pid, 0) if typed else os.kill(pid, 9)
-code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-sys.stdout.buffer.write(seen)
-sys.exit(code)
-)";
-
 TEST_F(Cli, TopShowsEveryRankOnceOrAgainAndAgain) {
     EXPECT_TRUE(has(here({"top"}).out, "no rank is running"));
     const std::string id = endless();
@@ -127,8 +101,8 @@ TEST_F(Cli, TopShowsEveryRankOnceOrAgainAndAgain) {
     EXPECT_LT(rank["waitSeconds"], rank["stepSeconds"]);
     EXPECT_GT(rank["deviceBytes"], 0);
 
-    const Finished live = run({"/usr/bin/env", "python3", "-c", kOnATerminal, program("ringmaster"),
-                               "--state", state_, "top", id, "--interval", "0.2"});
+    const Finished live =
+        on_terminal(state_, {"top", id, "--interval", "0.2"}, {{"RANK.*RANK", "q"}});
     EXPECT_EQ(live.code, 0) << live.out << live.err;
     EXPECT_TRUE(live.out.starts_with("\x1b[?1049h")) << live.out;
     EXPECT_TRUE(live.out.ends_with("\x1b[?1049l")) << "the page of before is there again";

@@ -28,6 +28,33 @@ std::string some_text(std::uint64_t seed, std::size_t num_words) {
     return text;
 }
 
+// Runs a program on a terminal, types each of argv[1] after what it waits for, and prints its
+// output.
+constexpr const char* kOnATerminal = R"(
+import fcntl, json, os, pty, re, select, struct, sys, termios, time
+pid, fd = pty.fork()
+if pid == 0:
+    os.environ['TERM'] = 'xterm'
+    os.execv(sys.argv[2], sys.argv[2:])
+fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('HHHH', 20, 100, 0, 0))
+typed, seen, since, end = json.loads(sys.argv[1]), b'', 0, time.time() + 50
+while time.time() < end:
+    if not select.select([fd], [], [], 0.2)[0]:
+        continue
+    try:
+        seen += os.read(fd, 65536)
+    except OSError:
+        break
+    if typed and re.search(typed[0][0].encode(), seen[since:], re.DOTALL):
+        since = len(seen)
+        os.write(fd, typed.pop(0)[1].encode())
+else:
+    os.kill(pid, 9)
+code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+sys.stdout.buffer.write(seen)
+sys.exit(code if code >= 0 else 128 - code)
+)";
+
 }  // namespace
 
 std::vector<std::int64_t> steps_in(const std::string& log) {
@@ -104,6 +131,18 @@ Finished E2eTest::cli(std::vector<std::string> arguments, Seconds limit) {
 Finished E2eTest::at(const std::string& state, std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {"--state", state});
     return cli(std::move(arguments));
+}
+
+Finished E2eTest::on_terminal(const std::string& state, const std::vector<std::string>& arguments,
+                              const std::vector<Typed>& user) {
+    Json typed = Json::array();
+    for (const Typed& keys : user)
+        typed.push_back(Json::array({keys.after, keys.keys}));
+    std::vector<std::string> argv = {"/usr/bin/env", "python3",    "-c",
+                                     kOnATerminal,   typed.dump(), program("ringmaster"),
+                                     "--state",      state};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    return run(argv);
 }
 
 std::unique_ptr<Process> E2eTest::up(const std::string& state, std::vector<std::string> arguments) {

@@ -30,6 +30,12 @@ struct JobText {
     std::string extra;  // more lines
 };
 
+// Keys that a user types once this regular expression matches what came after the last ones.
+struct Typed {
+    std::string after;
+    std::string keys;
+};
+
 // Numbers N of the lines "step N/M ..." in a rank's log, as they come.
 std::vector<std::int64_t> steps_in(const std::string& log);
 std::vector<std::int64_t> one_to(std::int64_t last);
@@ -51,6 +57,10 @@ protected:
     Finished cli(std::vector<std::string> arguments, Seconds limit = Seconds{60});
     // `ringmaster --state <state> ...`
     Finished at(const std::string& state, std::vector<std::string> arguments);
+
+    // The same on a terminal of 100 by 20, at which a user types; all that it shows is `out`.
+    Finished on_terminal(const std::string& state, const std::vector<std::string>& arguments,
+                         const std::vector<Typed>& user);
 
     // Starts `ringmaster up --state <state> ...` and waits until it is ready; otherwise fails the
     // test and returns null.
