@@ -60,7 +60,7 @@ enum class ExitCode {
     job_failed = 5,
     timed_out = 6,
     denied = 7,
-    interrupted = 130,
+    interrupted = 130,  // or the user said no
 };
 
 ExitCode exit_code_of(const Error& error);

@@ -1,5 +1,8 @@
 #include "cli/show/cluster_plan.h"
 
+#include <optional>
+
+#include "base/text.h"
 #include "cli/show/job_text.h"
 #include "cli/show/text.h"
 #include "service/convert/convert.h"
@@ -14,6 +17,19 @@ void line(const Output& out, std::string_view name, const std::string& value) {
 std::string memory_text(const pb::Plan& plan) {
     const Result<MemoryPolicy> policy = from_proto(plan.memory());
     return policy ? to_string(*policy) : "of another version";
+}
+
+// Nothing for an error that says something about the job, or that Submit would meet, too.
+std::optional<std::string> why_not_planned(const Error& error) {
+    if (error.code == ErrorCode::unimplemented)
+        return "the controller is of an older version, which makes no plans";
+    if (error.code == ErrorCode::deadline_exceeded || error.code == ErrorCode::internal)
+        return error.message;
+    return std::nullopt;
+}
+
+void print_no_plan(const Output& out, const std::string& why) {
+    print_hanging(out, "no plan yet: ", 2, why, usize(out.width));
 }
 
 }  // namespace
@@ -46,6 +62,21 @@ void print_cluster_plan(const Output& out, const pb::PlanReply& reply) {
              price_text({.per_device_hour = price.per_device_hour(),
                          .currency = price.currency(),
                          .date = price.date()}));
+}
+
+Status print_plan_to_submit(const Output& out, const Result<pb::PlanReply>& plan) {
+    if (!plan) {
+        const auto why = why_not_planned(plan.error());
+        if (!why) return plan.error();
+        print_no_plan(out, *why);
+    } else if (!plan->refusal().empty()) {
+        return invalid_argument("{}", plan->refusal());
+    } else if (!plan->has_plan()) {
+        print_no_plan(out, join(plan->reasons(), "; "));
+    } else {
+        print_cluster_plan(out, *plan);
+    }
+    return {};
 }
 
 }  // namespace rm

@@ -42,7 +42,7 @@ Result<ExitCode> run_drain(const DrainOptions& options, VerbContext& context) {
                                         "run there would train beside their successors.",
                                         join(options.nodes)))) {
         context.console.note("nothing was changed");
-        return ExitCode::error;
+        return ExitCode::interrupted;
     }
     RM_TRY(Client client, context.connect());
     RM_TRY(const std::vector<std::string> ids, find_nodes(client, options.nodes));

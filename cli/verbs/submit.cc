@@ -3,6 +3,7 @@
 
 #include "cli/client/calls.h"
 #include "cli/input/job_input.h"
+#include "cli/screen/question.h"
 #include "cli/show/cluster_plan.h"
 #include "cli/verbs/common.h"
 #include "service/machine.h"
@@ -24,6 +25,7 @@ struct SubmitOptions : VerbOptions {
                            "of the file's checkpoint.from",
                            {.type = "DIR"});
     bool dry_run = add("--dry-run", dry_run, "Only print the plan that the job would get");
+    bool yes = add("-y,--yes", yes, "Submit without asking");
     bool follow = add("--follow", follow, kFollowHelp, {.excludes = "--dry-run"});
     OutputFormat output = add_output(output, "name|json|yaml", OutputFormat::name);
 };
@@ -61,6 +63,24 @@ std::string as_workers_see(const std::string& path) {
     return parse_root_path(path) ? path : std::filesystem::absolute(path).string();
 }
 
+// Whether a user is there to look at a plan: not where stdout is for a program or stdin is the job.
+bool has_user(const SubmitOptions& options, const Console& console) {
+    return console.in.terminal && console.out.terminal && !is_document(options.output) &&
+           options.file != "-";
+}
+
+// Shows the plan to a user who is there, and asks. An error is what Submit would refuse the
+// job for.
+Result<Answer> ask_user(const SubmitOptions& options, const pb::JobSpec& spec, const Client& client,
+                        Signals* signals, Console& console) {
+    if (!has_user(options, console)) return Answer::yes;
+    RM_RETURN_IF_ERROR(print_plan_to_submit(console.out, plan_job(client, spec)));
+    if (options.yes) return Answer::yes;
+    const Answer answer = ask(console.out, "Submit it?", typed_lines(console.in, signals));
+    if (answer == Answer::no) console.out.stream << "nothing was submitted\n";
+    return answer;
+}
+
 Result<ExitCode> run_submit(const SubmitOptions& options, VerbContext& context) {
     auto spec = read_job_file(options.file, overrides_of(options));
     if (!spec) return complain(context.console, spec.error(), ExitCode::usage);
@@ -79,6 +99,9 @@ Result<ExitCode> run_submit(const SubmitOptions& options, VerbContext& context) 
         print_cluster_plan(context.console.out, plan);
         return plan.has_plan() ? ExitCode::ok : ExitCode::rejected;
     }
+    RM_TRY(const Answer answer,
+           ask_user(options, *spec, client, signals ? &*signals : nullptr, context.console));
+    if (answer == Answer::no) return ExitCode::interrupted;
     RM_TRY(const std::string id, submit_job(client, *spec));
     RM_RETURN_IF_ERROR(print_new_job(id, options.output, client, context));
     if (!signals) return ExitCode::ok;

@@ -1,16 +1,22 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "tests/e2e/support/prometheus.h"
 
 // `parallel: auto` and `memory: auto` through real daemons: what the planner finds is what ranks
-// take, a quarter of the memory trains to the same loss, and what cannot fit is told at submit.
+// take, a quarter of the memory trains to the same loss, what cannot fit is told at submit, and a
+// user at a terminal sees the plan and is asked.
 namespace rm::e2e {
 namespace {
 
 using testing::HasSubstr;
+
+const std::string kQuestion = "Submit it\\? \\[Y/n\\] $";
+constexpr const char* kEndOfInput = "\x04";
+constexpr const char* kInterrupt = "\x03";
 
 class PlanTest : public E2eTest {
 protected:
@@ -101,6 +107,65 @@ protected:
         ADD_FAILURE() << "there is no " << name;
         return 0;
     }
+    // `submit` with a user at a terminal.
+    Finished typed(const std::vector<std::string>& arguments, const std::vector<Typed>& user) {
+        std::vector<std::string> all = {"submit", job_};
+        all.insert(all.end(), arguments.begin(), arguments.end());
+        return on_terminal(state_, all, user);
+    }
+    std::ptrdiff_t num_jobs() {
+        const std::string ids = at(state_, {"ls", "-a", "-o", "name"}).out;
+        return std::count(ids.begin(), ids.end(), '\n');
+    }
+    static void expect_a_plan(const std::string& text) {
+        for (const char* row : {"mesh  ", "memory  ", "step  ", "all steps  ", "takes  ", "costs "})
+            EXPECT_THAT(text, HasSubstr(row));
+    }
+    // Neither no, nor the end of the input, nor Ctrl-C, which --follow holds back, makes a job.
+    void expect_a_no_to_leave_it() {
+        expect_a_plan(at(state_, {"submit", job_, "--dry-run"}).out);
+        const auto before = num_jobs();
+        const Finished no = typed({}, {{kQuestion, "n\n"}});
+        EXPECT_EQ(no.code, 130) << no.out;
+        expect_a_plan(no.out);
+        EXPECT_THAT(no.out, testing::EndsWith("nothing was submitted\r\n"));
+        EXPECT_EQ(typed({}, {{kQuestion, kEndOfInput}}).code, 130);
+        EXPECT_EQ(typed({}, {{kQuestion, kInterrupt}}).code, 130);
+        const Finished interrupted =
+            typed({"--follow"}, {{kQuestion, "what\n"}, {kQuestion, kInterrupt}});
+        EXPECT_EQ(interrupted.code, 130) << interrupted.out;
+        EXPECT_THAT(interrupted.out, testing::EndsWith("nothing was submitted\r\n"));
+        EXPECT_EQ(num_jobs(), before);
+    }
+    void expect_a_yes_to_submit_it() {
+        const auto before = num_jobs();
+        const Finished followed = typed({"--follow"}, {{kQuestion, "\n"}});
+        EXPECT_EQ(followed.code, 0) << followed.out;
+        const Finished unasked = typed({"--yes"}, {});
+        EXPECT_EQ(unasked.code, 0) << unasked.out;
+        expect_a_plan(unasked.out);
+        EXPECT_THAT(unasked.out, Not(HasSubstr("Submit it")));
+        const Finished for_programs = typed({"-o", "json"}, {});
+        EXPECT_EQ(for_programs.code, 0) << for_programs.out;
+        EXPECT_THAT(for_programs.out, testing::StartsWith("{"));
+        EXPECT_EQ(num_jobs(), before + 3);
+    }
+    // A job that the controller refuses, and one that waits for devices.
+    void expect_a_question_only_where_submit_would_take_it() {
+        const std::string pinned = "memory.device=64KiB";
+        const Finished refused = typed({"--set", pinned}, {});
+        EXPECT_EQ(refused.code, 4) << refused.out;
+        std::string same = submit_with({pinned}).err;
+        EXPECT_THAT(same, HasSubstr("no plan fits"));
+        same.replace(same.size() - 1, 1, "\r\n");
+        EXPECT_EQ(refused.out, same);
+        const Finished waits =
+            typed({"--set", "resources.devices=3", "--name", "waits"}, {{kQuestion, "yes\n"}});
+        EXPECT_EQ(waits.code, 0) << waits.out;
+        EXPECT_THAT(waits.out, testing::StartsWith("no plan yet: "));
+        EXPECT_EQ(at(state_, {"cancel", "waits"}).code, 0);
+    }
+
     // The bytes that its rank 0 takes of its device.
     static std::int64_t taken(const Json& job) {
         std::int64_t total = 0;
@@ -170,6 +235,9 @@ TEST_F(PlanTest, AQuarterOfTheMemoryTrainsToTheSameLossAndWhatCannotFitIsRefused
     EXPECT_EQ(mended.at("attempts").at(0).at("memory").at("kept"), "host");
     expect_a_limit_of_cost();
     expect_a_stop_at_the_limit();
+    expect_a_no_to_leave_it();
+    expect_a_yes_to_submit_it();
+    expect_a_question_only_where_submit_would_take_it();
     expect_a_metric_of_the_error();
 }
 

@@ -48,6 +48,11 @@ const Reason* refusal(const PlanDecision& decision) {
     return found == reasons->end() ? nullptr : &*found;
 }
 
+// Whether Submit refuses a job that has no plan. Without speeds that is known of its cost only.
+bool must_fit(const PlanningSnapshot& snapshot, const JobSpec& spec) {
+    return has_speeds(snapshot) || spec.resources.max_cost_usd > 0;
+}
+
 std::string kind_of(const PlanningSnapshot& snapshot, const DeviceId& id) {
     const auto found = std::find_if(snapshot.devices.begin(), snapshot.devices.end(),
                                     [&](const PlanningDevice& device) { return device.id == id; });
@@ -66,7 +71,7 @@ Result<PlanDecision> advised_plan(OpsContext& context, const PlanningSnapshot& s
 
 Status check_some_plan_fits(OpsContext& context, const JobSpec& spec) {
     const PlanningSnapshot snapshot = snapshot_for(context, spec);
-    if (!has_speeds(snapshot) && spec.resources.max_cost_usd <= 0) return {};
+    if (!must_fit(snapshot, spec)) return {};
     const auto decision = advised_plan(context, snapshot);
     if (!decision) {
         log_event(LogLevel::warning, "submission_not_planned",
@@ -92,6 +97,8 @@ Result<pb::PlanReply> plan_job(OpsContext& context, const pb::PlanRequest& reque
     }
     for (const Reason& reason : std::get<Reasons>(decision.decision))
         reply.add_reasons(to_string(reason));
+    const Reason* against = refusal(decision);
+    if (against != nullptr && must_fit(snapshot, spec)) reply.set_refusal(to_string(*against));
     return reply;
 }
 

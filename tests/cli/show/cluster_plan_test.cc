@@ -1,0 +1,68 @@
+#include "cli/show/cluster_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace rm {
+namespace {
+
+using testing::HasSubstr;
+
+struct PlanToSubmit : testing::Test {
+    std::ostringstream out;
+    Status printed(const Result<pb::PlanReply>& plan) {
+        return print_plan_to_submit({out, true, false, 200}, plan);
+    }
+};
+
+TEST_F(PlanToSubmit, IsTheOneOfADryRun) {
+    pb::PlanReply reply;
+    reply.set_kind("L40S");
+    reply.mutable_plan()->mutable_mesh()->set_ring(8);
+    reply.mutable_plan()->mutable_predicted()->set_step_seconds(2);
+    reply.mutable_plan()->mutable_predicted()->set_all_seconds(7200);
+    std::ostringstream dry_run;
+    print_cluster_plan({dry_run, true, false, 200}, reply);
+    EXPECT_TRUE(printed(reply).ok());
+    EXPECT_EQ(out.str(), dry_run.str());
+    EXPECT_THAT(out.str(), HasSubstr("all steps  2h00m\n"));
+}
+
+TEST_F(PlanToSubmit, MayBeMissingForAReasonThatLetsTheJobWait) {
+    pb::PlanReply reply;
+    reply.add_reasons("needs 4 cpu devices, 2 are known");
+    reply.add_reasons("node a is drained");
+    EXPECT_TRUE(printed(reply).ok());
+    EXPECT_EQ(out.str(), "no plan yet: needs 4 cpu devices, 2 are known; node a is drained\n");
+}
+
+TEST_F(PlanToSubmit, IsARefusalWhereSubmitRefuses) {
+    pb::PlanReply reply;
+    reply.add_reasons("no plan fits; the nearest takes 2 GiB more");
+    reply.set_refusal(reply.reasons(0));
+    const Status refused = printed(reply);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().message, reply.reasons(0));
+    EXPECT_EQ(exit_code_of(refused.error()), ExitCode::rejected);
+    EXPECT_EQ(out.str(), "");
+}
+
+TEST_F(PlanToSubmit, TellsAControllerThatCannotPlanFromAJobThatIsWrong) {
+    const auto failed = [](ErrorCode code) { return make_error(code, "no time left"); };
+    EXPECT_TRUE(printed(failed(ErrorCode::deadline_exceeded)).ok());
+    EXPECT_TRUE(printed(failed(ErrorCode::internal)).ok());
+    EXPECT_EQ(out.str(), "no plan yet: no time left\nno plan yet: no time left\n");
+    EXPECT_TRUE(printed(failed(ErrorCode::unimplemented)).ok());
+    EXPECT_THAT(out.str(), HasSubstr("no plan yet: the controller is of an older version"));
+    for (const ErrorCode code : {ErrorCode::invalid_argument, ErrorCode::unavailable,
+                                 ErrorCode::permission_denied, ErrorCode::unauthenticated}) {
+        const Status refused = printed(failed(code));
+        ASSERT_FALSE(refused.ok());
+        EXPECT_EQ(refused.error().code, code);
+    }
+}
+
+}  // namespace
+}  // namespace rm
