@@ -61,7 +61,7 @@ public:
             metrics_.observe(outcome.transitions);
             for (const Transition& transition : outcome.transitions)
                 log(transition);
-            for (const Event& event : outcome.events)
+            for (const AuditEvent& event : outcome.events)
                 log(event);
             for (AuditEntry& row : worker_audit(outcome))
                 audit_.record(std::move(row));
@@ -77,7 +77,7 @@ private:
         log_event(LogLevel::info, "job_state",
                   {{"job", t.job}, {"from", to_string(t.from)}, {"to", to_string(t.to)}});
     }
-    static void log(const Event& event) {
+    static void log(const AuditEvent& event) {
         if (event.kind == "attempt.rank_failed") {
             log_event(LogLevel::warning, "rank_failed",
                       {{"subject", event.subject}, {"fields", to_json(event.fields)}});

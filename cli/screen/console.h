@@ -30,7 +30,7 @@ void print_hanging(const Output& out, std::string head, std::size_t indent, std:
                    std::size_t width);
 
 // The source of answers.
-struct Input {
+struct ConsoleInput {
     std::istream& stream;
     bool terminal = false;
 };
@@ -39,7 +39,7 @@ struct Input {
 struct Console {
     Output out;
     Output err;
-    Input in{std::cin};
+    ConsoleInput in{std::cin};
 
     void note(std::string_view line) { err.stream << printable(line) << '\n' << std::flush; }
     // True for an answer that begins with y, and where there is no user to ask: input or stderr is

@@ -34,7 +34,7 @@ std::optional<Answer> answer_of(std::string_view line) {
 
 }  // namespace
 
-NextLine typed_lines(const Input& in, Signals* signals) {
+NextLine typed_lines(const ConsoleInput& in, Signals* signals) {
     return [&stream = in.stream, signals]() -> std::optional<std::string> {
         std::string line;
         if (signals != nullptr && !wait_for_line(*signals)) return std::nullopt;

@@ -15,7 +15,7 @@ using NextLine = std::function<std::optional<std::string>()>;
 
 // The lines of an input, which must be stdin where there are `signals`: an interrupt that they hold
 // back ends it.
-NextLine typed_lines(const Input& in, Signals* signals);
+NextLine typed_lines(const ConsoleInput& in, Signals* signals);
 
 enum class Answer { yes, no };
 

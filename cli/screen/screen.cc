@@ -48,7 +48,7 @@ std::string cut_to_width(const std::string& line, int columns) {
     return line.substr(0, at) + (at < line.size() && colored ? kPlain : "");
 }
 
-Screen::Screen(Output& out, const Input& in) : out_(out) {
+Screen::Screen(Output& out, const ConsoleInput& in) : out_(out) {
     keys_ = in.terminal && tcgetattr(STDIN_FILENO, &before_) == 0;
     if (keys_) {
         termios raw = before_;

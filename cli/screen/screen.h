@@ -18,7 +18,7 @@ std::string cut_to_width(const std::string& line, int columns);
 // afterwards, and keys arrive one by one, without echo. Only for an output that is a terminal.
 class Screen {
 public:
-    Screen(Output& out, const Input& in);
+    Screen(Output& out, const ConsoleInput& in);
     ~Screen();
     Screen(const Screen&) = delete;
     Screen& operator=(const Screen&) = delete;

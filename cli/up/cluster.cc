@@ -30,7 +30,7 @@ Json report_of(const std::string& path, pid_t pid) {
     return current ? report : Json(nullptr);
 }
 
-Status died(Daemon& daemon) {
+Status died(DaemonProcess& daemon) {
     const auto end = daemon.ended();
     if (!end) return {};
     return make_error(ErrorCode::internal, "{} ended with {}; its last log lines:\n{}",
@@ -67,7 +67,7 @@ Result<LocalCluster> LocalCluster::start(const ClusterOptions& options, Signals&
 
 Status LocalCluster::start_controller(const ClusterOptions& options) {
     RM_TRY(const std::string program, program_beside_this("ringmaster-controller"));
-    Daemon::Command command{
+    DaemonProcess::Command command{
         "controller",
         {program, "--state", state_.file("controller"), "--listen", paths_.controller_address()},
         state_.file("controller.log")};
@@ -78,7 +78,7 @@ Status LocalCluster::start_controller(const ClusterOptions& options) {
                         {"--http", options.http.empty() ? "none" : options.http});
     if (!options.prices.empty())
         command.argv.insert(command.argv.end(), {"--prices", options.prices});
-    RM_TRY(Daemon daemon, Daemon::start(command));
+    RM_TRY(DaemonProcess daemon, DaemonProcess::start(command));
     controller_.push_back(std::move(daemon));
     return {};
 }
@@ -88,14 +88,14 @@ Status LocalCluster::start_workers(const ClusterOptions& options) {
     const int slots = options.num_workers * options.devices_per_worker;
     for (int i = 0; i < options.num_workers; ++i) {
         const std::string name = paths_.worker_name(i);
-        const Daemon::Command command{
+        const DaemonProcess::Command command{
             name,
             {program, "--state", state_.file(name), "--name", name, "--controller",
              paths_.controller_address(), "--devices", offer_of(options, i), "--http",
              options.http.empty() ? "none" : "127.0.0.1:0", "--ports", "0", "--orphan", "stop",
              "--slots-on-machine", std::to_string(slots), "--profile", options.profile},
             state_.file(name + ".log")};
-        RM_TRY(Daemon daemon, Daemon::start(command));
+        RM_TRY(DaemonProcess daemon, DaemonProcess::start(command));
         workers_.push_back(std::move(daemon));
     }
     return {};
@@ -130,7 +130,7 @@ Status LocalCluster::wait_for_workers(const ClusterOptions& options, Signals& si
         RM_RETURN_IF_ERROR(check());
         RM_TRY(const Fleet fleet, read_fleet(*client_));
         file_.daemons.resize(1);
-        for (const Daemon& worker : workers_) {
+        for (const DaemonProcess& worker : workers_) {
             const Json report =
                 report_of(state_.file(worker.name() + "/worker.json"), worker.pid());
             if (report.is_null()) break;
@@ -153,8 +153,8 @@ Status LocalCluster::wait_for_workers(const ClusterOptions& options, Signals& si
 }
 
 Status LocalCluster::check() {
-    for (std::vector<Daemon>* daemons : {&controller_, &workers_}) {
-        for (Daemon& daemon : *daemons)
+    for (std::vector<DaemonProcess>* daemons : {&controller_, &workers_}) {
+        for (DaemonProcess& daemon : *daemons)
             RM_RETURN_IF_ERROR(died(daemon));
     }
     return {};
@@ -171,14 +171,14 @@ Status LocalCluster::stop(Seconds grace, Signals& signals) {
     return controller;
 }
 
-Status LocalCluster::wait_until_gone(std::vector<Daemon>& daemons, Seconds limit,
+Status LocalCluster::wait_until_gone(std::vector<DaemonProcess>& daemons, Seconds limit,
                                      Signals& signals) {
-    for (Daemon& daemon : daemons)
+    for (DaemonProcess& daemon : daemons)
         daemon.signal(SIGTERM);
     std::string left;
     for (Seconds waited;; waited += kPoll) {
         left.clear();
-        for (Daemon& daemon : daemons) {
+        for (DaemonProcess& daemon : daemons) {
             if (!daemon.ended()) left += (left.empty() ? "" : ", ") + daemon.name();
         }
         if (left.empty()) return {};

@@ -57,14 +57,14 @@ private:
     Status start_workers(const ClusterOptions& options);
     Status wait_for_controller(Signals& signals);
     Status wait_for_workers(const ClusterOptions& options, Signals& signals);
-    Status wait_until_gone(std::vector<Daemon>& daemons, Seconds limit, Signals& signals);
+    Status wait_until_gone(std::vector<DaemonProcess>& daemons, Seconds limit, Signals& signals);
 
     StateDir state_;
     ClusterPaths paths_;
     Client::Note note_;
     ClusterFile file_;
-    std::vector<Daemon> controller_;  // one, or none yet
-    std::vector<Daemon> workers_;
+    std::vector<DaemonProcess> controller_;  // one, or none yet
+    std::vector<DaemonProcess> workers_;
     std::optional<Client> client_;
 };
 

@@ -69,7 +69,7 @@ std::string end_text(int status) {
 
 }  // namespace
 
-Result<Daemon> Daemon::start(const Command& command) {
+Result<DaemonProcess> DaemonProcess::start(const Command& command) {
     std::vector<std::string> arguments = {own_path(), kChildVerb, std::to_string(getpid())};
     arguments.insert(arguments.end(), command.argv.begin(), command.argv.end());
     std::vector<char*> argv;
@@ -81,36 +81,36 @@ Result<Daemon> Daemon::start(const Command& command) {
     pid_t pid = 0;
     const int failure = posix_spawn(&pid, arguments[0].c_str(), &settings.actions_,
                                     &settings.attributes_, argv.data(), environ);
-    if (failure == 0) return Daemon(command, pid, log_start);
+    if (failure == 0) return DaemonProcess(command, pid, log_start);
     return make_error(ErrorCode::internal, "{} could not be started: {}", command.name,
                       std::strerror(failure));
 }
 
-Daemon::~Daemon() {
+DaemonProcess::~DaemonProcess() {
     if (pid_ == 0 || ended()) return;
     signal(SIGKILL);
     waitpid(pid_, nullptr, 0);
 }
 
-Daemon::Daemon(Daemon&& other) noexcept
+DaemonProcess::DaemonProcess(DaemonProcess&& other) noexcept
     : name_(std::move(other.name_)),
       log_file_(std::move(other.log_file_)),
       pid_(std::exchange(other.pid_, 0)),
       log_start_(other.log_start_),
       end_(std::move(other.end_)) {}
 
-std::optional<std::string> Daemon::ended() {
+std::optional<std::string> DaemonProcess::ended() {
     if (end_) return end_;
     int status = 0;
     if (waitpid(pid_, &status, WNOHANG) == pid_) end_ = end_text(status);
     return end_;
 }
 
-void Daemon::signal(int number) {
+void DaemonProcess::signal(int number) {
     if (!ended()) kill(pid_, number);
 }
 
-std::string Daemon::last_words() const {
+std::string DaemonProcess::last_words() const {
     std::ifstream log(log_file_);
     log.seekg(std::max(log_start_, size_of(log_file_) - kLastWords));
     std::string words((std::istreambuf_iterator<char>(log)), std::istreambuf_iterator<char>());

@@ -13,7 +13,7 @@ namespace rm {
 // One process that `up` started: dies with it, in a process group of its own (so that Ctrl-C in the
 // terminal reaches only `up`), stdout and stderr appended to a log file. The destructor kills the
 // process if it is still running.
-class Daemon {
+class DaemonProcess {
 public:
     struct Command {
         std::string name;               // controller, worker-0, ...
@@ -22,10 +22,10 @@ public:
     };
 
     // Call this on a thread that lives as long as the daemon should: the tie is to the thread.
-    static Result<Daemon> start(const Command& command);
-    ~Daemon();
-    Daemon(Daemon&& other) noexcept;
-    Daemon& operator=(Daemon&& other) = delete;
+    static Result<DaemonProcess> start(const Command& command);
+    ~DaemonProcess();
+    DaemonProcess(DaemonProcess&& other) noexcept;
+    DaemonProcess& operator=(DaemonProcess&& other) = delete;
 
     const std::string& name() const { return name_; }
     pid_t pid() const { return pid_; }
@@ -36,7 +36,7 @@ public:
     std::string last_words() const;
 
 private:
-    Daemon(const Command& command, pid_t pid, off_t log_start)
+    DaemonProcess(const Command& command, pid_t pid, off_t log_start)
         : name_(command.name), log_file_(command.log_file), pid_(pid), log_start_(log_start) {}
 
     std::string name_;

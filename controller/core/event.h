@@ -18,12 +18,12 @@ struct Field {
     bool operator==(const Field&) const = default;
 };
 
-struct Event {
+struct AuditEvent {
     WallTime time;
     std::string kind;     // "job.submitted", "attempt.ended", ...
     std::string subject;  // "job/abc123", "attempt/7", "node/n1", "cluster"
     std::vector<Field> fields;
-    bool operator==(const Event&) const = default;
+    bool operator==(const AuditEvent&) const = default;
 };
 
 void append_json_string(std::string& out, std::string_view text);  // quoted and escaped

@@ -49,7 +49,7 @@ struct Changes {
 };
 
 struct Outcome {
-    std::vector<Event> events;
+    std::vector<AuditEvent> events;
     std::vector<Effect> effects;  // replies first
     std::vector<Transition> transitions;
     Changes changes;

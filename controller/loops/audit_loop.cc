@@ -55,7 +55,7 @@ std::string name_in(const std::string& subject) {
 std::vector<AuditEntry> worker_audit(const Outcome& outcome) {
     std::vector<AuditEntry> rows;
     std::string node;  // the node's own event precedes its adoptions
-    for (const Event& event : outcome.events) {
+    for (const AuditEvent& event : outcome.events) {
         if (event.kind.starts_with("node.")) node = name_in(event.subject);
         for (const Audited& audited : kAudited) {
             if (event.kind != audited.kind) continue;

@@ -91,7 +91,7 @@ Result<std::vector<Outcome>> ControlLoop::commit_batch(std::vector<Queued>& batc
     const std::unique_lock lock(state_mutex_);
     std::vector<Outcome> outcomes;
     Changes changes;
-    std::vector<Event> events;
+    std::vector<AuditEvent> events;
     for (std::size_t i = 0; i < batch.size(); ++i) {
         Outcome outcome = apply(state_, {.time = parts_.clock.wall(),
                                          .token = i + 1,

@@ -165,7 +165,7 @@ public:
     }
 
     Status commit(const State& state, const Changes& changes,
-                  const std::vector<Event>& events) override {
+                  const std::vector<AuditEvent>& events) override {
         Status status = write(state, changes, events);
         if (is_full(status)) {
             compact();
@@ -187,11 +187,12 @@ private:
     void compact() {
         static_cast<void>(t_.database.execute("PRAGMA wal_checkpoint(TRUNCATE)").ok());
     }
-    Status write(const State& state, const Changes& changes, const std::vector<Event>& events) {
+    Status write(const State& state, const Changes& changes,
+                 const std::vector<AuditEvent>& events) {
         if (!std::exchange(has_turn_, false)) RM_RETURN_IF_ERROR(t_.database.begin());
         return t_.database.finish([&]() -> Status {
             RM_RETURN_IF_ERROR(put_rows(state, changes));
-            for (const Event& event : events) {
+            for (const AuditEvent& event : events) {
                 RM_RETURN_IF_ERROR(
                     t_.event.bind_all(event.time, event.kind, event.subject, to_json(event.fields))
                         .run());

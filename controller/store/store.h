@@ -19,7 +19,7 @@ public:
     // Writes every changed row of `state` and every event in one transaction, that of the turn if
     // one was taken: durable on return.
     virtual Status commit(const State& state, const Changes& changes,
-                          const std::vector<Event>& events) = 0;
+                          const std::vector<AuditEvent>& events) = 0;
 };
 
 }  // namespace rm

@@ -215,9 +215,10 @@ bool same(const ArenaTrace& a, const ArenaTrace& b) {
 }
 
 // Plans the arenas of each trace that differs from its neighbour's.
-Status plan_all(const std::vector<RankRecord>& records, ArenaReuse reuse, Prediction& prediction) {
-    const RankRecord* last = nullptr;
-    for (const RankRecord& record : records) {
+Status plan_all(const std::vector<RecordedRank>& records, ArenaReuse reuse,
+                Prediction& prediction) {
+    const RecordedRank* last = nullptr;
+    for (const RecordedRank& record : records) {
         if (last != nullptr && same(last->device, record.device) && same(last->host, record.host))
             continue;
         Prediction own;
@@ -242,11 +243,11 @@ StepFigures merge(const std::vector<StepFigures>& all) {
 
 Result<Prediction> predict_all(const RankSpec& spec, const StageShape& shape,
                                const DryRunOptions& options) {
-    std::vector<RankRecord> records;
+    std::vector<RecordedRank> records;
     std::vector<StepSchedule> schedules, leading;
     RankSpec own = spec;
     for (own.rank = 0; own.rank < spec.mesh.num_ranks(); ++own.rank) {
-        RM_TRY(RankRecord record, record_rank(own, shape, options));
+        RM_TRY(RecordedRank record, record_rank(own, shape, options));
         leading.push_back(leading_part(record));
         schedules.push_back(std::move(record.schedule));
         records.push_back(std::move(record));

@@ -44,7 +44,7 @@ std::string_view wait_name(std::string_view stream) {
 }
 
 // The phase of a step that work on the compute stream belongs to.
-std::string phase_of(OpClass op_class, const RankRecord& record) {
+std::string phase_of(OpClass op_class, const RecordedRank& record) {
     switch (op_class) {
         case OpClass::attention:
             return "attention";
@@ -113,7 +113,7 @@ void add_item(const StepSchedule& schedule, const ScheduleItem& item, const Item
         (is_upload ? sums.uploaded : sums.downloaded) += range.size;
 }
 
-void set_sums(const ItemSums& sums, const RankRecord& record, StepFigures& figures) {
+void set_sums(const ItemSums& sums, const RecordedRank& record, StepFigures& figures) {
     figures.flops = sums.flops;
     for (std::size_t i = 0; i < kNumOpClasses; ++i) {
         if (sums.computing[i])
@@ -151,7 +151,7 @@ StepFigures combine_figures(const Combine& combine, const Samples&... samples) {
             .flops = number(&StepFigures::flops)};
 }
 
-RankOutline outline_of(RankRecord record, const LinkSpeeds& links) {
+RankOutline outline_of(RecordedRank record, const LinkSpeeds& links) {
     RankOutline outline;
     outline.figures = figures_of(record, run_clock(leading_part(record), links),
                                  run_clock(record.schedule, links));
@@ -216,11 +216,11 @@ Result<MemoryReport> record_state(const RankSpec& spec, const StageShape& shape,
     return state_of(rank);
 }
 
-Result<RankRecord> record_rank(const RankSpec& spec, const StageShape& shape,
-                               const DryRunOptions& options) {
+Result<RecordedRank> record_rank(const RankSpec& spec, const StageShape& shape,
+                                 const DryRunOptions& options) {
     DryRank rank(spec, meta_options(options), options.host_profile, KeptRanges::of_transfers);
     RM_RETURN_IF_ERROR(rank.enter(shape));
-    RankRecord record;
+    RecordedRank record;
     record.state = state_of(rank);
     record.update_prepares = spec.host == nullptr && spec.zero < 3;
     // A step joins its streams at its end, except for the update of state on the host, which runs
@@ -234,7 +234,7 @@ Result<RankRecord> record_rank(const RankSpec& spec, const StageShape& shape,
     return record;
 }
 
-StepSchedule leading_part(const RankRecord& record) {
+StepSchedule leading_part(const RecordedRank& record) {
     const StepSchedule& whole = record.schedule;
     StepSchedule part;
     part.streams = whole.streams;
@@ -255,7 +255,7 @@ StepSchedule leading_part(const RankRecord& record) {
     return part;
 }
 
-StepFigures figures_of(const RankRecord& record, const ClockedSchedule& before,
+StepFigures figures_of(const RecordedRank& record, const ClockedSchedule& before,
                        const ClockedSchedule& clocked) {
     const StepSchedule& schedule = record.schedule;
     StepFigures figures;
@@ -286,7 +286,7 @@ Result<RankOutline> outline_rank(const RankSpec& spec, const StageShape& shape,
     if (ring) return outline_ring(spec, shape, options, *ring);
     RM_TRY(const auto chunks, SteadyChunks::of(spec, shape, options));
     if (!chunks) {
-        RM_TRY(RankRecord record, record_rank(spec, shape, options));
+        RM_TRY(RecordedRank record, record_rank(spec, shape, options));
         return outline_of(std::move(record), options.links);
     }
     RankOutline outline;
@@ -294,7 +294,7 @@ Result<RankOutline> outline_rank(const RankSpec& spec, const StageShape& shape,
     for (std::size_t i = 0; i < figures.size(); ++i) {
         StageShape sampled = shape;
         sampled.sample = chunks->samples[i];
-        RM_TRY(RankRecord record, record_rank(spec, sampled, options));
+        RM_TRY(RecordedRank record, record_rank(spec, sampled, options));
         outline = outline_of(std::move(record), options.links);
         figures[i] = outline.figures;
     }

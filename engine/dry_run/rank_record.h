@@ -10,7 +10,7 @@
 namespace rm {
 
 // A rank's steady step as its engine queued it.
-struct RankRecord {
+struct RecordedRank {
     StepSchedule schedule;         // with the ranges of transfers
     std::size_t first_item = 0;    // of the step; earlier items lead up to it
     bool update_prepares = false;  // all weights at once; else the passes do, one by one
@@ -19,8 +19,8 @@ struct RankRecord {
 };
 
 // Errors of RankEngine::enter.
-Result<RankRecord> record_rank(const RankSpec& spec, const StageShape& shape,
-                               const DryRunOptions& options);
+Result<RecordedRank> record_rank(const RankSpec& spec, const StageShape& shape,
+                                 const DryRunOptions& options);
 
 // The state alone, without a step.
 Result<MemoryReport> record_state(const RankSpec& spec, const StageShape& shape,
@@ -36,10 +36,10 @@ struct StepFigures {
     double flops = 0;
 };
 // `before` is the clocked schedule up to first_item, `clocked` all of it.
-StepFigures figures_of(const RankRecord& record, const ClockedSchedule& before,
+StepFigures figures_of(const RecordedRank& record, const ClockedSchedule& before,
                        const ClockedSchedule& clocked);
 // The part of the schedule before first_item.
-StepSchedule leading_part(const RankRecord& record);
+StepSchedule leading_part(const RecordedRank& record);
 
 // few + periods * (more - few), figure by figure.
 StepFigures extrapolate(const StepFigures& few, const StepFigures& more, std::int64_t periods);

@@ -17,7 +17,7 @@ constexpr std::size_t kPlotWidth = 64;  // characters
 constexpr int kPlotHeight = 8;
 
 // Counts requests and releases of an arena before the step.
-std::ptrdiff_t changes_before(const RankRecord& record, int arena) {
+std::ptrdiff_t changes_before(const RecordedRank& record, int arena) {
     const StepSchedule& schedule = record.schedule;
     const auto is_change = [&](const ScheduleItem& item) {
         return (item.kind == Kind::request || item.kind == Kind::release) &&
@@ -29,7 +29,7 @@ std::ptrdiff_t changes_before(const RankRecord& record, int arena) {
 }
 
 // By the time since the step's begin; earlier changes are left out.
-std::vector<LiveBytes> live_in_step(const RankRecord& record, const ClockedSchedule& clocked,
+std::vector<LiveBytes> live_in_step(const RecordedRank& record, const ClockedSchedule& clocked,
                                     double begin, int arena) {
     std::vector<LiveBytes> live = live_bytes(record.schedule, clocked, arena);
     live.erase(live.begin(), live.begin() + changes_before(record, arena));
@@ -38,7 +38,7 @@ std::vector<LiveBytes> live_in_step(const RankRecord& record, const ClockedSched
     return live;
 }
 
-std::vector<StepTimeline::Stream> busy_streams(const RankRecord& record,
+std::vector<StepTimeline::Stream> busy_streams(const RecordedRank& record,
                                                const ClockedSchedule& clocked, double begin) {
     std::vector<StepTimeline::Stream> streams;
     for (const std::string& name : record.schedule.streams)
@@ -62,7 +62,7 @@ void count_changes(std::vector<LiveBytes>& live, double length) {
 // The timeline as recorded; where work takes no time, every change is at time 0.
 Result<StepTimeline> record_timeline(const RankSpec& spec, const StageShape& shape,
                                      const DryRunOptions& options) {
-    RM_TRY(const RankRecord record, record_rank(spec, shape, options));
+    RM_TRY(const RecordedRank record, record_rank(spec, shape, options));
     const ClockedSchedule clocked = run_clock(record.schedule, options.links);
     const double begin = record.first_item == 0 ? 0 : clocked.items[record.first_item].begin;
     StepTimeline timeline;

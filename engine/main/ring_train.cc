@@ -180,7 +180,7 @@ RankEnd train_rank(const RingTrainConfig& config, int rank, Exchange* exchange,
         const auto outcome =
             run_rank(own, {**kernels, **network, observer, progress, stop_requested, nullptr});
         if (!outcome) return failed_with(outcome.error());
-        return {.code = *outcome == Outcome::finished ? 0 : kExitInterrupted};
+        return {.code = *outcome == RankOutcome::finished ? 0 : kExitInterrupted};
     } catch (const TransportError& error) {
         return {kExitError, error.what(), Blame::others};
     } catch (const std::exception& error) {

@@ -26,8 +26,8 @@ LayerKept::LayerKept(StepMemory& memory, const RankLayout& layout, const RankSha
     tiles.kv.v = make("kept v", {rows, s.Hk, s.D});
 }
 
-Scratch::Scratch(Kernels& kernels, const RankShapes& s, const RankLayout& layout,
-                 bool exchanges_heads) {
+TileScratch::TileScratch(Kernels& kernels, const RankShapes& s, const RankLayout& layout,
+                         bool exchanges_heads) {
     const auto make = [&](DType type, std::initializer_list<std::int64_t> shape) {
         return Tensor(kernels.device(), MemoryKind::activations, type, shape);
     };
@@ -51,9 +51,9 @@ Scratch::Scratch(Kernels& kernels, const RankShapes& s, const RankLayout& layout
         *sums = make(accum, {s.tile, s.Hk, s.D});
 }
 
-std::vector<Scratch> make_lanes(Kernels& kernels, const RankShapes& shapes,
-                                const RankLayout& layout, bool exchanges_heads) {
-    std::vector<Scratch> lanes;
+std::vector<TileScratch> make_lanes(Kernels& kernels, const RankShapes& shapes,
+                                    const RankLayout& layout, bool exchanges_heads) {
+    std::vector<TileScratch> lanes;
     for (int lane = 0; lane < layout.lanes(); ++lane)
         lanes.emplace_back(kernels, shapes, layout, exchanges_heads);
     return lanes;

@@ -34,9 +34,9 @@ struct LayerKept {
 
 // Scratch of one tile at a time. Where heads are exchanged, the last group holds what a tile sends
 // to attention or receives.
-struct Scratch {
-    Scratch(Kernels& kernels, const RankShapes& shapes, const RankLayout& layout,
-            bool exchanges_heads);
+struct TileScratch {
+    TileScratch(Kernels& kernels, const RankShapes& shapes, const RankLayout& layout,
+                bool exchanges_heads);
 
     Tensor x;      // (tile / tensor, C) compute; empty where inputs are kept as they are
     Tensor x_mid;  // (tile / tensor, C) compute
@@ -61,7 +61,7 @@ struct Scratch {
 };
 
 // For each tile that may be under way.
-std::vector<Scratch> make_lanes(Kernels& kernels, const RankShapes& shapes,
-                                const RankLayout& layout, bool exchanges_heads);
+std::vector<TileScratch> make_lanes(Kernels& kernels, const RankShapes& shapes,
+                                    const RankLayout& layout, bool exchanges_heads);
 
 }  // namespace rm

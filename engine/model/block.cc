@@ -23,7 +23,7 @@ struct ProjectWindows {
 
 QkvTile made_qkv(const BlockContext& c, const ProjectWindows& at, const Tile& tile) {
     if (!at.sender) return at.qkv(tile);
-    const Scratch& scratch = c.scratch(tile);
+    const TileScratch& scratch = c.scratch(tile);
     return {tile_rows(scratch.q, tile), tile_rows(scratch.k, tile), tile_rows(scratch.v, tile)};
 }
 

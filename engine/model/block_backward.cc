@@ -15,7 +15,7 @@ struct OutGradWindows {
 TileTask finish_tile_backward(const BlockContext& c, const LayerWeights& w, FinishWindows& at,
                               OutGradWindows& to, Tile tile) {
     const Ops& run = c.ops;
-    const Scratch& scratch = c.scratch(tile);
+    const TileScratch& scratch = c.scratch(tile);
     const MlpTile mlp(c, at, tile);
     const TensorView d_x = to.d_x(tile);
     const TensorView d_out = to.sender ? tile_rows(scratch.d_out, tile) : to.d_out(tile);
@@ -89,7 +89,7 @@ TileTask fetch_gradients(const BlockContext& c, ProjectGradWindows& at, Tile til
         copy(c.ops, at.d(tile), d);
         co_return;
     }
-    const Scratch& scratch = c.scratch(tile);
+    const TileScratch& scratch = c.scratch(tile);
     const TensorView sum_k = tile_rows(scratch.d_k_sum, tile);
     const TensorView sum_v = tile_rows(scratch.d_v_sum, tile);
     co_await at.arriving->receive(c.ops, tile);
@@ -104,7 +104,7 @@ TileTask fetch_gradients(const BlockContext& c, ProjectGradWindows& at, Tile til
 TileTask project_tile_backward(const BlockContext& c, const LayerWeights& w, ProjectGradWindows& at,
                                Tile tile) {
     const Ops& run = c.ops;
-    const Scratch& scratch = c.scratch(tile);
+    const TileScratch& scratch = c.scratch(tile);
     const TensorView x = at.x.fetch(run, tile, scratch.x);
     const TensorView d_x = at.d_x(tile);
     const TensorView rstd = rows_like(x, scratch.rstd);

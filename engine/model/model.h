@@ -89,7 +89,7 @@ private:
     Ops ops_;
     ModelTimers timers_;
     Attention attention_;
-    std::vector<Scratch> lanes_;
+    std::vector<TileScratch> lanes_;
     Head head_;
     ResidualWatcher watcher_;
 };

@@ -100,7 +100,7 @@ struct TileContext {
     const ModelConfig& model;
     const RankLayout& layout;
     StepMemory& memory;
-    std::vector<Scratch>& lanes;
+    std::vector<TileScratch>& lanes;
     TensorTiles& tiles;
     const Ops& ops;
 
@@ -109,7 +109,7 @@ struct TileContext {
         memory.settle();
         return {memory, layout, layout.lanes()};
     }
-    Scratch& scratch(const Tile& tile) const { return lanes[usize(tile.lane)]; }
+    TileScratch& scratch(const Tile& tile) const { return lanes[usize(tile.lane)]; }
 };
 
 }  // namespace rm

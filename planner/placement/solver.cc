@@ -116,7 +116,7 @@ private:
     void search(Solution& solution, std::int64_t budget) {
         evaluator_.place(best_);
         const SearchLimits limits = {options_.seed, budget, options_.cancelled};
-        const SearchResult found = search_locally(problem_, evaluator_, devices_, limits);
+        const SolverResult found = search_locally(problem_, evaluator_, devices_, limits);
         consider(found.placement);
         solution.evaluations += found.evaluations;
         solution.cancelled = found.cancelled;

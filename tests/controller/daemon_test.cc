@@ -438,8 +438,9 @@ TEST(Restore, IsForAStoppedControllerAndBringsBackWhatWas) {
     EXPECT_FALSE(std::filesystem::exists(state + "/restored-from")) << "said once";
     running.daemon.reset();
     const auto events = read_events(state + "/control.db").value();
-    EXPECT_TRUE(std::any_of(events.begin(), events.end(),
-                            [](const Event& event) { return event.kind == "cluster.restored"; }));
+    EXPECT_TRUE(std::any_of(events.begin(), events.end(), [](const AuditEvent& event) {
+        return event.kind == "cluster.restored";
+    }));
 }
 
 }  // namespace

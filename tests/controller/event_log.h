@@ -26,7 +26,7 @@ inline Tables flatten_tables(const State& state) {
 }
 
 // Notes change nothing.
-inline void fold(Tables& tables, const Event& event) {
+inline void fold(Tables& tables, const AuditEvent& event) {
     if (is_note(event.kind)) return;
     FlatRow& row = tables[event.subject];
     for (const Field& field : event.fields) {

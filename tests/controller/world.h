@@ -59,7 +59,7 @@ public:
         Outcome outcome = rm::apply(
             state,
             {.time = now + clock_error, .token = token, .body = std::move(body), .steady = now});
-        for (const Event& event : outcome.events)
+        for (const AuditEvent& event : outcome.events)
             fold(folded, event);
         check_invariants(state);
         return outcome;

@@ -53,7 +53,7 @@ private:
     WallTime now_{1'700'000'000'000'000};
     int next_ = 0;
     Changes changes_;
-    std::vector<Event> events_;
+    std::vector<AuditEvent> events_;
 };
 
 }  // namespace

@@ -171,7 +171,7 @@ void SimController::note_word(const InputBody& body) {
 }
 
 // No clock may declare an attempt lost before it is silent for as long as the job allows.
-void SimController::check_silence(const Event& event) const {
+void SimController::check_silence(const AuditEvent& event) const {
     if (event.kind != "attempt.lost") return;
     for (const auto& [epoch, attempt] : state_.attempts) {
         if (subject_of(attempt) != event.subject) continue;

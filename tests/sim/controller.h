@@ -58,7 +58,7 @@ private:
         std::vector<Queued> inputs;
         std::vector<Outcome> outcomes;
         Changes changes;
-        std::vector<Event> events;
+        std::vector<AuditEvent> events;
     };
     struct Session {
         NodeId node;  // empty: not claimed yet
@@ -118,7 +118,7 @@ private:
     std::map<NodeId, int> live_;
     void check_vanished(const State& state) const;
     void note_word(const InputBody& body);
-    void check_silence(const Event& event) const;
+    void check_silence(const AuditEvent& event) const;
 
     std::map<NodeId, double> down_;   // when their last session closed, in this life
     std::map<Epoch, double> spoken_;  // when a worker last reported running processes

@@ -64,7 +64,7 @@ void SimController::check(const Outcome& outcome, bool planned) {
     for (const auto& [epoch, heard] : state_.heard)
         spoken_.try_emplace(epoch, sim_.now());
     sim_.mix(state_.version ^ (static_cast<std::uint64_t>(state_.next_epoch.value) << 32));
-    for (const Event& event : outcome.events) {
+    for (const AuditEvent& event : outcome.events) {
         fold(folded_, event);
         sim_.count(event.kind);
         sim_.say("  {} {} {}", event.kind, event.subject,

@@ -12,7 +12,7 @@ struct ControlDisk {
     Tables folded;
     bool full = false;
 
-    void commit(const State& state, const Changes& changes, const std::vector<Event>& events) {
+    void commit(const State& state, const Changes& changes, const std::vector<AuditEvent>& events) {
         if (changes.meta) {
             tables.cluster = state.cluster;
             tables.next_epoch = state.next_epoch;
@@ -26,7 +26,7 @@ struct ControlDisk {
             tables.nodes[id] = state.nodes.at(id);
         for (const ProfileKey& key : changes.profiles)
             tables.profiles[key] = state.profiles.at(key);
-        for (const Event& event : events)
+        for (const AuditEvent& event : events)
             fold(folded, event);
     }
 };

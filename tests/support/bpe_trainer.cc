@@ -27,8 +27,8 @@ json byte_level(bool use_regex) {
             {"use_regex", use_regex}};
 }
 
-json pre_tokenizer_of(Cut cut) {
-    if (cut == Cut::gpt2) return byte_level(true);
+json pre_tokenizer_of(PreTokenizerCut cut) {
+    if (cut == PreTokenizerCut::gpt2) return byte_level(true);
     const json split = {{"type", "Split"},
                         {"pattern", {{"Regex", kLlama3Pattern}}},
                         {"behavior", "Isolated"},
@@ -46,7 +46,7 @@ using Pair = std::pair<int, int>;
 // Keeps pairs with the words that hold them; merges the most frequent one until there are enough.
 class Training {
 public:
-    Training(std::string_view text, Cut cut);
+    Training(std::string_view text, PreTokenizerCut cut);
     void merge_most_frequent();
     std::vector<std::string> spellings;  // by id
     std::vector<Pair> merges;
@@ -69,7 +69,7 @@ private:
     std::priority_queue<Candidate> candidates_;
 };
 
-Training::Training(std::string_view text, Cut cut) {
+Training::Training(std::string_view text, PreTokenizerCut cut) {
     for (int byte = 0; byte < 256; ++byte) {
         spellings.push_back(spell_bytes(std::string(1, static_cast<char>(byte))));
     }

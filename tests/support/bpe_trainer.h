@@ -7,10 +7,10 @@
 
 namespace rm::test {
 
-enum class Cut { gpt2, llama3 };  // whose pre-tokenizer
+enum class PreTokenizerCut { gpt2, llama3 };  // whose pre-tokenizer
 
 struct TrainerOptions {
-    Cut cut = Cut::llama3;
+    PreTokenizerCut cut = PreTokenizerCut::llama3;
     int num_merges = 1000;
     bool ignore_merges = false;
     bool pairs_as_lists = false;  // true: ["a", "b"]; false: "a b"

@@ -13,9 +13,9 @@ namespace rm::test {
 
 // run_rank on every rank of a mesh, ranks as threads over `local`.
 struct TrainRun {
-    Result<Outcome> outcome = Outcome::finished;  // rank 0's
-    ConnectedReport connected;                    // rank 0's
-    std::vector<StepReport> steps;                // rank 0's
+    Result<RankOutcome> outcome = RankOutcome::finished;  // rank 0's
+    ConnectedReport connected;                            // rank 0's
+    std::vector<StepReport> steps;                        // rank 0's
     std::vector<EvaluationReport> evaluations;
     std::vector<std::string> notes;
     std::vector<std::string> alarms;

@@ -20,7 +20,7 @@ int shim_main(const char* dir) {
 }
 
 int daemon_main(int argc, char** argv) {
-    const rm::CommandLine command = rm::parse_command_line(argc, argv);
+    const rm::WorkerCommandLine command = rm::parse_command_line(argc, argv);
     if (!command.options) return command.exit_code;
     rm::init_logging("ringmaster-worker");
     rm::raise_open_files_limit();

@@ -182,14 +182,14 @@ void add_options(CLI::App& app, WorkerOptions& options, Texts& texts) {
                  [](const std::string& page) { throw CLI::CallForVersion(page, 0); });
 }
 
-CommandLine misuse(const std::string& what) {
+WorkerCommandLine misuse(const std::string& what) {
     std::cerr << "ringmaster-worker: " << what << '\n';
     return {.options = std::nullopt, .exit_code = kExitUsage};
 }
 
 }  // namespace
 
-CommandLine parse_command_line(int argc, char** argv) {
+WorkerCommandLine parse_command_line(int argc, char** argv) {
     CLI::App app("Ringmaster worker: offers the devices of this machine to a controller",
                  "ringmaster-worker");
     WorkerOptions options;

@@ -35,10 +35,10 @@ struct WorkerOptions {
 
 // Options, or the exit code when there is nothing left to do (help, version or a usage error,
 // already printed).
-struct CommandLine {
+struct WorkerCommandLine {
     std::optional<WorkerOptions> options;
     int exit_code = 0;
 };
-CommandLine parse_command_line(int argc, char** argv);
+WorkerCommandLine parse_command_line(int argc, char** argv);
 
 }  // namespace rm

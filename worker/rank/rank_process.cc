@@ -87,15 +87,15 @@ private:
             if (!config.device_profile.empty()) check_speed(config, **kernels);
             const auto network = meet(attempt, config, progress, faults);
             if (!network) return ended_by(network.error(), observer);
-            const Result<Outcome> outcome = run_rank(config, {.kernels = **kernels,
-                                                              .network = **network,
-                                                              .observer = observer,
-                                                              .progress = progress,
-                                                              .stop = stop_requested,
-                                                              .faults = &faults,
-                                                              .publish_guard = &guard});
+            const Result<RankOutcome> outcome = run_rank(config, {.kernels = **kernels,
+                                                                  .network = **network,
+                                                                  .observer = observer,
+                                                                  .progress = progress,
+                                                                  .stop = stop_requested,
+                                                                  .faults = &faults,
+                                                                  .publish_guard = &guard});
             if (!outcome) return ended_by(outcome.error(), observer);
-            return *outcome == Outcome::finished ? kRankFinished : kRankStopped;
+            return *outcome == RankOutcome::finished ? kRankFinished : kRankStopped;
         } catch (const std::exception& error) {
             const int code = exit_code_of(std::current_exception());
             // There is no training state yet that a checkpoint could hold.

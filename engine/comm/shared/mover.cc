@@ -4,7 +4,7 @@
 
 namespace rm {
 
-Mover::Mover(SharedLinks& links) : links_(links) {
+Mover::Mover(SharedMemoryLinks& links) : links_(links) {
     const BlockedSignals blocked = BlockedSignals::all();  // for the thread
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }

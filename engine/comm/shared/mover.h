@@ -12,7 +12,7 @@ namespace rm {
 // links: the peers on its node do not wait for those.
 class Mover {
 public:
-    explicit Mover(SharedLinks& links);
+    explicit Mover(SharedMemoryLinks& links);
     ~Mover();
     Mover(const Mover&) = delete;
     Mover& operator=(const Mover&) = delete;
@@ -33,7 +33,7 @@ private:
     void set(bool moves);
     void run(const std::stop_token& stop);
 
-    SharedLinks& links_;
+    SharedMemoryLinks& links_;
     std::mutex mutex_;  // guards what follows
     std::condition_variable_any changed_;
     bool moves_ = false;

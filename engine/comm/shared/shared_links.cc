@@ -13,18 +13,19 @@ constexpr std::chrono::milliseconds kLook{100};
 
 }  // namespace
 
-SharedLinks::SharedLinks(int rank, Box box, std::map<int, NodePeer> peers) : box_(std::move(box)) {
+SharedMemoryLinks::SharedMemoryLinks(int rank, Box box, std::map<int, NodePeer> peers)
+    : box_(std::move(box)) {
     std::size_t ring = 0;
     for (auto& [peer, node] : peers) {
         peers_.try_emplace(peer, rank, peer, std::move(node), box_.reader(ring++));
     }
 }
 
-SharedLinks::~SharedLinks() {
+SharedMemoryLinks::~SharedMemoryLinks() {
     end("its transport was closed");
 }
 
-Result<std::int64_t> SharedLinks::start(const MessageInfo& info, std::byte* data) {
+Result<std::int64_t> SharedMemoryLinks::start(const MessageInfo& info, std::byte* data) {
     const std::lock_guard lock(mutex_);
     if (!reason_.empty()) return make_error(ErrorCode::aborted, "{}", reason_);
     PeerMessages& peer = peers_.at(info.peer);
@@ -35,7 +36,7 @@ Result<std::int64_t> SharedLinks::start(const MessageInfo& info, std::byte* data
     return number;
 }
 
-Status SharedLinks::wait(const MessageInfo& info, std::int64_t number, Seconds timeout) {
+Status SharedMemoryLinks::wait(const MessageInfo& info, std::int64_t number, Seconds timeout) {
     const Clock::time_point deadline = deadline_after(timeout);
     Clock::time_point looked = Clock::now();
     while (true) {
@@ -55,8 +56,9 @@ Status SharedLinks::wait(const MessageInfo& info, std::int64_t number, Seconds t
     }
 }
 
-Result<SharedLinks::State> SharedLinks::take_turn(const MessageInfo& info, std::int64_t number,
-                                                  PeerMessages::Look look) {
+Result<SharedMemoryLinks::State> SharedMemoryLinks::take_turn(const MessageInfo& info,
+                                                              std::int64_t number,
+                                                              PeerMessages::Look look) {
     const std::lock_guard lock(mutex_);
     if (!reason_.empty()) return make_error(ErrorCode::aborted, "{}", reason_);
     PeerMessages& peer = peers_.at(info.peer);
@@ -71,7 +73,7 @@ Result<SharedLinks::State> SharedLinks::take_turn(const MessageInfo& info, std::
     return State::stands;
 }
 
-void SharedLinks::end(const std::string& reason) {
+void SharedMemoryLinks::end(const std::string& reason) {
     const std::lock_guard lock(mutex_);
     if (!reason_.empty()) return;
     reason_ = reason;
@@ -83,20 +85,20 @@ void SharedLinks::end(const std::string& reason) {
     wake();
 }
 
-std::vector<Connection> SharedLinks::connections() const {
+std::vector<Connection> SharedMemoryLinks::connections() const {
     std::vector<Connection> connections;
     for (const auto& [rank, peer] : peers_)
         connections.push_back({rank, std::string(kSharedMemory), std::string(kSharedMemory)});
     return connections;
 }
 
-bool SharedLinks::has_work() {
+bool SharedMemoryLinks::has_work() {
     const std::lock_guard lock(mutex_);
     return std::any_of(peers_.begin(), peers_.end(),
                        [](const auto& entry) { return entry.second.has_work(); });
 }
 
-void SharedLinks::move_or_sleep() {
+void SharedMemoryLinks::move_or_sleep() {
     const std::uint32_t heard = box_.head().bell.heard();
     {
         const std::lock_guard lock(mutex_);
@@ -105,7 +107,7 @@ void SharedLinks::move_or_sleep() {
     box_.head().bell.sleep(heard, kLook);
 }
 
-bool SharedLinks::move() {
+bool SharedMemoryLinks::move() {
     bool moved = false;
     for (auto& [rank, peer] : peers_)
         moved = peer.move() || moved;

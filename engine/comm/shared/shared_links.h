@@ -13,11 +13,11 @@ namespace rm {
 // Links through shared memory, to the peers on this rank's node. Rings are shorter than messages,
 // and a rank posts many messages before it waits for one: a rank that waits moves all that are in
 // flight.
-class SharedLinks final : public Links {
+class SharedMemoryLinks final : public Links {
 public:
     // The i-th peer writes ring i of `box`.
-    SharedLinks(int rank, Box box, std::map<int, NodePeer> peers);
-    ~SharedLinks() override;
+    SharedMemoryLinks(int rank, Box box, std::map<int, NodePeer> peers);
+    ~SharedMemoryLinks() override;
 
     Result<std::int64_t> start(const MessageInfo& info, std::byte* data) override;
     Status wait(const MessageInfo& info, std::int64_t number, Seconds timeout) override;

@@ -12,7 +12,7 @@ namespace rm {
 // A rank's links to its peers on the same node, and to those of other nodes. Null: it has none.
 struct RankLinks {
     std::vector<int> near_peers;
-    std::unique_ptr<SharedLinks> near;
+    std::unique_ptr<SharedMemoryLinks> near;
     std::unique_ptr<Links> far;
 };
 

@@ -47,19 +47,19 @@ private:
         return checked(within(format("was told of rank {}", rank), decode_place(blob)));
     }
 
-    std::unique_ptr<SharedLinks> meet_near(const Door& door, const std::vector<Place>& places,
-                                           std::vector<int> peers) {
+    std::unique_ptr<SharedMemoryLinks> meet_near(const Door& door, const std::vector<Place>& places,
+                                                 std::vector<int> peers) {
         if (peers.empty()) return nullptr;
         std::sort(peers.begin(), peers.end());
         Box box = checked(Box::make(peers.size()));
         auto met = meet_on_node(door, box, places, peers, options_);
         if (!met) box.head().leave(met.error().message);  // for peers that have met this rank
         box.close_fd();
-        return std::make_unique<SharedLinks>(options_.rank, std::move(box),
-                                             checked(std::move(met)));
+        return std::make_unique<SharedMemoryLinks>(options_.rank, std::move(box),
+                                                   checked(std::move(met)));
     }
 
-    std::unique_ptr<Links> meet_far(const std::vector<int>& peers, SharedLinks* near) {
+    std::unique_ptr<Links> meet_far(const std::vector<int>& peers, SharedMemoryLinks* near) {
         TransportOptions options = options_;
         options.peers = peers;
         try {

@@ -24,7 +24,7 @@ public:
     RankRun(const RankRun&) = delete;
     RankRun& operator=(const RankRun&) = delete;
 
-    Result<Outcome> run();
+    Result<RankOutcome> run();
 
 private:
     void report_connected() const;
@@ -100,7 +100,7 @@ Status RankRun::finish() {
     return {};
 }
 
-Result<Outcome> RankRun::run() {
+Result<RankOutcome> RankRun::run() {
     ProgressPage& progress = parts_.env.progress;
     progress.version = ProgressPage::kVersion;
     progress.phase = Phase::starting;
@@ -110,7 +110,7 @@ Result<Outcome> RankRun::run() {
         RM_RETURN_IF_ERROR(step());
     RM_RETURN_IF_ERROR(finish());
     progress.phase = Phase::done;
-    return state_.stopping ? Outcome::stopped : Outcome::finished;
+    return state_.stopping ? RankOutcome::stopped : RankOutcome::finished;
 }
 
 // Checks, before any data is read, that model, mesh and contexts fit each other.
@@ -125,7 +125,7 @@ Status check_lengths(const RankConfig& config, const ModelConfig& model) {
 
 }  // namespace
 
-Result<Outcome> run_rank(const RankConfig& config, RankEnvironment environment) {
+Result<RankOutcome> run_rank(const RankConfig& config, RankEnvironment environment) {
     RM_RETURN_IF_ERROR(validate(config.spec));
     RM_TRY(const ModelConfig model, resolve_model(config.spec, config.model));
     RM_RETURN_IF_ERROR(check_lengths(config, model));

@@ -35,7 +35,7 @@ public:
 };
 
 // stopped: asked to, after a checkpoint at a step's end; or its export may not be published.
-enum class Outcome { finished, stopped };
+enum class RankOutcome { finished, stopped };
 
 // Asked by rank 0 before an export takes its place: another attempt of the job may have begun
 // meanwhile. Exports are written aside until then.
@@ -62,6 +62,6 @@ struct RankEnvironment {
 // spec.model.from, or from the seed, to the end of the last stage. Expected failures (no data, no
 // room) are errors: RESOURCE_EXHAUSTED is memory, a full disk is UNAVAILABLE, since it may be less
 // full later; ABORTED says that another rank has one. A lost peer or a broken op throws.
-Result<Outcome> run_rank(const RankConfig& config, RankEnvironment environment);
+Result<RankOutcome> run_rank(const RankConfig& config, RankEnvironment environment);
 
 }  // namespace rm

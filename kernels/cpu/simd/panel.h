@@ -25,17 +25,19 @@ struct F32Terms {
 
 #if defined(__AVX512BF16__)
 // Two bf16 numbers that follow each other along the depth.
-struct Pair {
+struct NumberPair {
     Bf16 first, second;
 };
 struct PairTerms {
-    using Number = Pair;
+    using Number = NumberPair;
     static constexpr std::ptrdiff_t kDepth = 2;
     RM_INLINE Vec chain(Vec sum, VecI a, VecI b) { return add_pairs(sum, a, b); }
-    RM_INLINE VecI everywhere(const Pair* from) {
+    RM_INLINE VecI everywhere(const NumberPair* from) {
         return splat(*reinterpret_cast<const IntInMemory*>(from));
     }
-    RM_INLINE VecI vector(const Pair* from) { return *reinterpret_cast<const VecIInMemory*>(from); }
+    RM_INLINE VecI vector(const NumberPair* from) {
+        return *reinterpret_cast<const VecIInMemory*>(from);
+    }
 };
 #endif
 

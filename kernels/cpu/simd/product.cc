@@ -76,17 +76,17 @@ struct Pairs {
     using Terms = PairTerms;
     using Element = Bf16;
     using Packed = Bf16;
-    static Operand<Pair> rows_of(const Bf16* x, std::ptrdiff_t stride, std::ptrdiff_t rows,
-                                 std::ptrdiff_t depth, float* scratch) {
+    static Operand<NumberPair> rows_of(const Bf16* x, std::ptrdiff_t stride, std::ptrdiff_t rows,
+                                       std::ptrdiff_t depth, float* scratch) {
         auto* to = reinterpret_cast<Bf16*>(scratch);
         for (std::ptrdiff_t r = 0; r < rows; ++r) {
             for (std::ptrdiff_t k = 0; k < depth; k += kWidth)
                 store(to + r * kBlockDepth + k, load_some(x + r * stride + k, depth - k));
         }
-        return {reinterpret_cast<const Pair*>(to), kBlockDepth / 2};
+        return {reinterpret_cast<const NumberPair*>(to), kBlockDepth / 2};
     }
-    static const Pair* panel(const Bf16* packed, std::ptrdiff_t, float*) {
-        return reinterpret_cast<const Pair*>(packed);
+    static const NumberPair* panel(const Bf16* packed, std::ptrdiff_t, float*) {
+        return reinterpret_cast<const NumberPair*>(packed);
     }
     static void step(const Bf16* x, std::ptrdiff_t stride, std::ptrdiff_t t, std::ptrdiff_t depth,
                      std::ptrdiff_t width, float* to) {

@@ -30,7 +30,7 @@ public:
             rank_on_[slot(at(rank))] = rank;
     }
 
-    SearchResult run() {
+    SolverResult run() {
         evaluator_.calibrate();
         settle();
         remember();
@@ -287,14 +287,14 @@ private:
     std::vector<std::optional<std::vector<Flow>>> bottlenecks_;
     PlacementScore score_;
     double crowding_ = 0;
-    SearchResult best_;
+    SolverResult best_;
     std::int64_t evaluations_ = 0;
     bool cancelled_ = false;
 };
 
 }  // namespace
 
-SearchResult search_locally(const PlacementProblem& problem, Evaluator& evaluator,
+SolverResult search_locally(const PlacementProblem& problem, Evaluator& evaluator,
                             const DeviceTable& devices, const SearchLimits& limits) {
     return LocalSearch(problem, evaluator, devices, limits).run();
 }

@@ -13,7 +13,7 @@ struct SearchLimits {
     const std::function<bool()>& cancelled;
 };
 
-struct SearchResult {
+struct SolverResult {
     std::vector<Endpoint> placement;
     PlacementScore score;
     std::int64_t evaluations = 0;
@@ -25,7 +25,7 @@ struct SearchResult {
 // free devices, or a run of blocks is reversed or shifted. The search keeps a move if the step is
 // faster, or as fast and less crowded; after many moves without progress it makes a few random
 // moves and keeps them unless it ends up worse.
-SearchResult search_locally(const PlacementProblem& problem, Evaluator& evaluator,
+SolverResult search_locally(const PlacementProblem& problem, Evaluator& evaluator,
                             const DeviceTable& devices, const SearchLimits& limits);
 
 struct ExactResult {

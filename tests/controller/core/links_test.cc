@@ -26,7 +26,7 @@ TEST(LinkDrifts, AreNotesInTheJournalOfTheAttemptsThatHaveBothEnds) {
     const Tables before = flatten_tables(world.state);
     const Outcome outcome = world.apply(fallen("a", "b"));
     ASSERT_EQ(outcome.events.size(), 1u);
-    const Event& event = outcome.events[0];
+    const AuditEvent& event = outcome.events[0];
     EXPECT_EQ(event.kind, "attempt.link_degraded");
     EXPECT_EQ(event.subject, "attempt/1");
     EXPECT_EQ(to_json(event.fields),

@@ -48,7 +48,7 @@ private:
     // ---- what the controller says
     void apply(InputBody body) { take(world_.apply(std::move(body), 1)); }
     void take(const Outcome& outcome) {
-        for (const Event& event : outcome.events)
+        for (const AuditEvent& event : outcome.events)
             ++seen_[event.kind];
         for (const Effect& effect : outcome.effects) {
             const auto* send = std::get_if<SendToNode>(&effect);

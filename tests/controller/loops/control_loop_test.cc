@@ -18,7 +18,7 @@ public:
     std::mutex gate;  // held by a test: commits wait
 
     Result<State> load() override { return State{}; }
-    Status commit(const State&, const Changes&, const std::vector<Event>&) override {
+    Status commit(const State&, const Changes&, const std::vector<AuditEvent>&) override {
         const std::lock_guard lock(gate);
         if (fails) return make_error(ErrorCode::data_loss, "disk gone");
         ++commits;

@@ -177,7 +177,7 @@ TEST_F(Topology, ADegradedLinkIsExplainedToTheJobThatUsesItAlsoAfterARestart) {
     EXPECT_TRUE(explains(job, "link a to b: degraded for ")) << explained(job);
     running.daemon.reset();
     const auto events = read_events(running.directory.file("state") + "/control.db").value();
-    const auto is_note = [](const Event& event) {
+    const auto is_note = [](const AuditEvent& event) {
         return event.kind == "attempt.link_degraded" && event.subject == "attempt/1";
     };
     EXPECT_EQ(std::count_if(events.begin(), events.end(), is_note), 1);

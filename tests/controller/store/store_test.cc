@@ -19,8 +19,8 @@ std::string contents(const std::string& path) {
     return text.str();
 }
 
-std::vector<Event> events_in(const std::string& path) {
-    Result<std::vector<Event>> events = read_events(path);
+std::vector<AuditEvent> events_in(const std::string& path) {
+    Result<std::vector<AuditEvent>> events = read_events(path);
     RM_CHECK(events.ok(), "{}", events.error().message);
     return *events;
 }
@@ -136,7 +136,7 @@ TEST(Store, FoldingTheEventLogOnDiskGivesTheTables) {
     Kept world;
     live_a_life(world);
     Tables folded;
-    for (const Event& event : events_in(world.path))
+    for (const AuditEvent& event : events_in(world.path))
         fold(folded, event);
     EXPECT_EQ(folded, flatten_tables(world.reopened()));
 }

@@ -9,12 +9,12 @@
 namespace rm {
 
 // The whole event log of a control.db, oldest first.
-inline Result<std::vector<Event>> read_events(const std::string& path) {
+inline Result<std::vector<AuditEvent>> read_events(const std::string& path) {
     RM_TRY(Database database, Database::open(path, Access::read));
     RM_TRY(Statement rows,
            database.prepare("SELECT seq, time, kind, subject, key, value, type FROM events, "
                             "json_each(fields) ORDER BY seq, json_each.id"));
-    std::vector<Event> events;
+    std::vector<AuditEvent> events;
     std::int64_t last = -1;
     while (true) {
         RM_TRY(const bool more, rows.step());

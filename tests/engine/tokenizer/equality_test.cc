@@ -20,7 +20,7 @@
 namespace rm {
 namespace {
 
-using test::Cut;
+using test::PreTokenizerCut;
 
 constexpr std::int64_t kRealBytes = 20'000'000;
 constexpr int kNumRandom = 10'000;
@@ -133,7 +133,7 @@ protected:
 };
 
 TEST_F(Equality, WithLlama3sPattern) {
-    compare({.cut = Cut::llama3,
+    compare({.cut = PreTokenizerCut::llama3,
              .num_merges = 8000,
              .ignore_merges = true,
              .pairs_as_lists = true,
@@ -141,7 +141,7 @@ TEST_F(Equality, WithLlama3sPattern) {
 }
 
 TEST_F(Equality, WithGpt2sPattern) {
-    compare({.cut = Cut::gpt2, .num_merges = 8000});
+    compare({.cut = PreTokenizerCut::gpt2, .num_merges = 8000});
 }
 
 TEST(RealText, IsTwentyMegabytesInManyScripts) {

@@ -131,7 +131,7 @@ TEST(TokenizerJson, PutsTheTemplateAroundADocument) {
 }
 
 TEST(TokenizerJson, AddsASpaceInFrontWhereTheFileSaysSo) {
-    json file = trained({.cut = test::Cut::gpt2, .num_merges = 40});
+    json file = trained({.cut = test::PreTokenizerCut::gpt2, .num_merges = 40});
     file["pre_tokenizer"]["add_prefix_space"] = true;
     const auto tokenizer = parse(file);
     EXPECT_EQ(round_trip(**tokenizer, "ring"), " ring");
@@ -139,7 +139,7 @@ TEST(TokenizerJson, AddsASpaceInFrontWhereTheFileSaysSo) {
 }
 
 TEST(TokenizerJson, CutsDigitsOneByOne) {
-    json file = trained({.cut = test::Cut::gpt2, .num_merges = 40});
+    json file = trained({.cut = test::PreTokenizerCut::gpt2, .num_merges = 40});
     const json byte_level = file["pre_tokenizer"];
     const json digits = {{"type", "Digits"}, {"individual_digits", true}};
     file["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", {digits, byte_level}}};

@@ -78,7 +78,7 @@ TEST_F(AxesRun, StoppingAndResumingChangesNoBit) {
         config_.spec.optimizer.gradients = precision;
         train("straight");
         config_.stop_after_steps = 3;
-        EXPECT_EQ(*train("resumed").outcome, Outcome::stopped);
+        EXPECT_EQ(*train("resumed").outcome, RankOutcome::stopped);
         config_.stop_after_steps = 0;
         train("resumed");
         EXPECT_EQ(saved("resumed", 6), saved("straight", 6)) << precision;

@@ -87,7 +87,7 @@ TEST_F(RunRank, SavingAtStepTenAndResumingEqualsTwentyStraightStepsBitForBit) {
         config_.stop_after_steps = 10;
         const TrainRun first = train();
         ASSERT_TRUE(first.outcome.ok());
-        EXPECT_EQ(*first.outcome, Outcome::stopped);
+        EXPECT_EQ(*first.outcome, RankOutcome::stopped);
         EXPECT_EQ(first.steps.size(), 10u);
         config_.stop_after_steps = 0;
         const TrainRun second = train();
@@ -253,7 +253,7 @@ TEST_F(RunRank, AnExportWaitsForItsLeaveAndIsLeftOutWhenRefused) {
     const Error newer = make_error(ErrorCode::failed_precondition, "epoch 1 is not the newest");
     const TrainRun refused = train_with(Answers({away, newer}));
     ASSERT_TRUE(refused.outcome.ok()) << refused.outcome.error().message;
-    EXPECT_EQ(*refused.outcome, Outcome::stopped);
+    EXPECT_EQ(*refused.outcome, RankOutcome::stopped);
     EXPECT_THAT(refused.notes, Contains(HasSubstr("not exported to " + target + ": epoch 1 is")));
     EXPECT_FALSE(std::filesystem::exists(target));
     EXPECT_EQ(others_aside(), 0);
@@ -262,7 +262,7 @@ TEST_F(RunRank, AnExportWaitsForItsLeaveAndIsLeftOutWhenRefused) {
     config_.epoch = {3};
     const TrainRun allowed = train_with(Answers({away, away, Status()}));
     ASSERT_TRUE(allowed.outcome.ok()) << allowed.outcome.error().message;
-    EXPECT_EQ(*allowed.outcome, Outcome::finished);
+    EXPECT_EQ(*allowed.outcome, RankOutcome::finished);
     EXPECT_TRUE(HfDirectory::open(target).ok());
     EXPECT_EQ(others_aside(), 0) << "what a dead attempt left is gone";
 }
