@@ -114,6 +114,10 @@ struct JobAttempt {
     }
 };
 
+std::string number_or_nothing(double value) {
+    return value > 0 ? format("{}", value) : "";
+}
+
 // The newest of each job first.
 std::vector<JobAttempt> attempts_of(const std::vector<pb::Job>& jobs) {
     std::vector<JobAttempt> rows;
@@ -280,6 +284,8 @@ Table history_table(const std::vector<pb::Job>& jobs, Detail detail, WallTime no
     if (detail == Detail::wide) {
         table.left("OWNER", of_job(&pb::Job::owner));
         table.left("SUBMITTED", of_job(submitted_text));
+        table.right("PLANNED", of_attempt(planned_step_text));
+        table.right("MEASURED", of_attempt(measured_step_text));
         table.left("CHECKPOINT", of_attempt(&pb::Attempt::last_checkpoint_path));
     }
     table.left("REASON", cause_of);
@@ -318,6 +324,12 @@ Table history_csv(const std::vector<pb::Job>& jobs) {
     table.left("cost", of_cost([](auto& cost) { return format("{}", cost.money()); }));
     table.left("currency", of_cost(&pb::RunCost::currency));
     table.left("kwh", of_cost([](auto& cost) { return format("{}", cost.kwh()); }));
+    table.left("planned_step_seconds", of_attempt([](auto& attempt) {
+                   return number_or_nothing(attempt.predicted().step_seconds());
+               }));
+    table.left("measured_step_seconds", of_attempt([](auto& attempt) {
+                   return number_or_nothing(attempt.measured_step_seconds());
+               }));
     return table.done();
 }
 

@@ -83,6 +83,20 @@ std::string cost_text(const pb::Job& job) {
     return money_text(job.cost().money(), job.cost().currency());
 }
 
+std::string planned_step_text(const pb::Attempt& attempt) {
+    const double planned = attempt.predicted().step_seconds();
+    return planned > 0 ? to_string(Seconds{planned}) : "";
+}
+
+std::string measured_step_text(const pb::Attempt& attempt) {
+    const double measured = attempt.measured_step_seconds();
+    const double planned = attempt.predicted().step_seconds();
+    if (measured <= 0) return "";
+    if (planned <= 0) return to_string(Seconds{measured});
+    const double off = measured / planned - 1;
+    return format("{} ({}{})", Seconds{measured}, off < 0 ? "" : "+", percent_text(off));
+}
+
 std::string attempt_cost_text(const pb::Attempt& attempt) {
     return money_text(attempt.cost().money(), attempt.cost().currency());
 }

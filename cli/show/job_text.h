@@ -28,6 +28,9 @@ std::string started_text(const pb::Attempt& attempt);             // empty befor
 std::string took_text(const pb::Attempt& attempt, WallTime now);  // until now, if it runs
 std::string cost_text(const pb::Job& job);                        // money; empty: not known
 std::string attempt_cost_text(const pb::Attempt& attempt);
+// A step by the attempt's plan, and as its ranks took it: 1.2 s (+4.2%); empty: not known.
+std::string planned_step_text(const pb::Attempt& attempt);
+std::string measured_step_text(const pb::Attempt& attempt);
 std::string model_name(const pb::ModelSpec& model);      // its preset or its source
 const pb::Attempt* newest_attempt(const pb::Job& job);   // null before the first
 const pb::StageSpec* current_stage(const pb::Job& job);  // the last one of an ended job

@@ -48,14 +48,25 @@ bool are_alike(const LinkGraph& graph, const std::vector<Endpoint>& devices) {
     return true;
 }
 
-// How long a step's compute waits for the messages of an axis.
-double exposed_in(const Prediction& prediction, Axis axis) {
-    double exposed = 0;
-    for (const GroupKey key : keys_of(axis)) {
-        const auto phase = prediction.phases.find(exposed_phase(axis_name(key)));
-        if (phase != prediction.phases.end()) exposed += phase->second;
+// The names of its groups in predictions, where the two rings of a double one have the same.
+std::set<std::string> names_of(Axis axis) {
+    std::set<std::string> names;
+    for (const GroupKey key : keys_of(axis))
+        names.emplace(axis_name(key));
+    return names;
+}
+
+double sent_along(const Prediction& prediction, Axis axis) {
+    double sent = 0;
+    for (const std::string& name : names_of(axis)) {
+        const auto bytes = prediction.moved.find(name);
+        if (bytes != prediction.moved.end()) sent += static_cast<double>(bytes->second.value);
     }
-    return exposed;
+    return sent;
+}
+
+Bytes scaled(Bytes bytes, double factor) {
+    return {static_cast<std::int64_t>(factor * static_cast<double>(bytes.value))};
 }
 
 // The messages of an axis share what compute hides of them in proportion to their times.
@@ -65,12 +76,34 @@ void hide(const Prediction& prediction, const PlacementCost& cost, StepTraffic& 
         sent[traffic[i].axis] += cost.phases[i].time.value;
     for (std::size_t i = 0; i < traffic.size(); ++i) {
         const double all = sent.at(traffic[i].axis);
-        const double hidden = std::max(0.0, all - exposed_in(prediction, traffic[i].axis));
+        const double hidden = std::max(0.0, all - exposed_along(prediction, traffic[i].axis));
         if (all > 0) traffic[i].hidden = {cost.phases[i].time.value / all * hidden};
     }
 }
 
 }  // namespace
+
+double exposed_along(const Prediction& prediction, Axis axis) {
+    double exposed = 0;
+    for (const std::string& name : names_of(axis)) {
+        const auto phase = prediction.phases.find(exposed_phase(name));
+        if (phase != prediction.phases.end()) exposed += phase->second;
+    }
+    return exposed;
+}
+
+StepTraffic recorded_bytes(StepTraffic traffic, const Prediction& prediction) {
+    std::map<Axis, double> counted;
+    for (const CommPhase& phase : traffic)
+        counted[phase.axis] += static_cast<double>(phase.bytes.value + phase.outer_bytes.value);
+    for (CommPhase& phase : traffic) {
+        if (counted.at(phase.axis) <= 0) continue;
+        const double factor = sent_along(prediction, phase.axis) / counted.at(phase.axis);
+        phase.bytes = scaled(phase.bytes, factor);
+        phase.outer_bytes = scaled(phase.outer_bytes, factor);
+    }
+    return traffic;
+}
 
 PlacedMeshes::PlacedMeshes(const SearchQuestion& question)
     : question_(question),
@@ -115,7 +148,7 @@ const PlacedMesh& PlacedMeshes::of(const Sharding& sharding) {
 
 PlacedMesh PlacedMeshes::again(const RankedPlan& plan) const {
     const Mesh& mesh = plan.sharding.mesh;
-    StepTraffic traffic = traffic_of(plan.sharding);
+    StepTraffic traffic = recorded_bytes(traffic_of(plan.sharding), plan.prediction);
     const PlacementCost cost = placement_cost(routes_, mesh, traffic, plan.placement);
     hide(plan.prediction, cost, traffic);
     double exposed = 0;

@@ -17,6 +17,13 @@ struct PlacedMesh {
     LinkSpeeds links;
 };
 
+// How long a step's compute waits for the messages of an axis, in seconds.
+double exposed_along(const Prediction& prediction, Axis axis);
+
+// The same phases with the bytes that a plan's recorded schedule sends: those of an axis are shared
+// among its phases in proportion.
+StepTraffic recorded_bytes(StepTraffic traffic, const Prediction& prediction);
+
 // Places the ranks of each sharding on a question's devices where a step waits least for its
 // messages (planner/placement/solver.h). Deterministic. Borrows the question.
 class PlacedMeshes {
@@ -25,7 +32,8 @@ public:
 
     // Where a step communicates least: how much of it compute hides is not known yet. Solved once.
     const PlacedMesh& of(const Sharding& sharding);
-    // Where a step waits least, if compute hides as much of each kind of message as in this plan.
+    // Where a step waits least, if it sends what this plan's schedule does and compute hides as
+    // much of each kind of message as in this plan.
     PlacedMesh again(const RankedPlan& plan) const;
 
 private:

@@ -278,6 +278,10 @@ Findings explain(const State& state, const Job& job, const Now& now) {
         findings = explain_attempt(state, *attempt, now.wall);
         add_ended_attempts(state, job, findings);
     }
+    if (attempt != nullptr) {
+        const Findings plan = explain_plan(*attempt, now.wall);
+        findings.insert(findings.end(), plan.begin(), plan.end());
+    }
     add_origin(state, job, findings);
     if (findings.empty()) {
         findings.push_back(info("job", format("is {}", to_string(job.state))));

@@ -22,6 +22,10 @@ Findings explain(const State& state, const Job& job, const Now& now);
 // Describes what a live attempt is doing, node by node and rank by rank.
 Findings explain_attempt(const State& state, const Attempt& attempt, WallTime now);
 
+// Holds an attempt's plan against it: the time of a step, and the money. Empty where nothing was
+// predicted.
+Findings explain_plan(const Attempt& attempt, WallTime now);
+
 // Whether the worker of rank 0 can report its steps.
 enum class StepsAre { reported, cut_off };
 StepsAre steps_are(const State& state, const Job& job);

@@ -82,7 +82,7 @@ TEST(HistoryTable, SaysTheClassOfAFailureThatHasOne) {
               std::string::npos);
     std::ostringstream csv;
     history_csv({job}).print_csv(csv);
-    EXPECT_NE(csv.str().find(",out_of_memory,no memory,,,\n"), std::string::npos) << csv.str();
+    EXPECT_NE(csv.str().find(",out_of_memory,no memory,,,,,\n"), std::string::npos) << csv.str();
 }
 
 TEST(JobsTable, SaysPriorityAndRetriesWhenWide) {
@@ -119,10 +119,11 @@ TEST(HistoryCsv, IsPlainNumbersUnderNames) {
         out.str(),
         "id,name,owner,state,submitted,ended,attempt,attempt_state,mesh,zero,attempt_started,"
         "attempt_ended,step,num_steps,tokens,loss,held_out_loss,unigram_entropy,bigram_entropy,"
-        "checkpoint,failure_class,cause,cost,currency,kwh\n"
+        "checkpoint,failure_class,cause,cost,currency,kwh,"
+        "planned_step_seconds,measured_step_seconds\n"
         "a1b2c3,demo,default,failed,2026-01-02T03:04:05Z,2026-01-02T03:05:10Z,3,failed,ring 2,0,"
         "2026-01-02T03:04:10Z,2026-01-02T03:05:10Z,8,8,98304,2.8113,2.71,3.41,2.61,"
-        "/ckpt/a1b2c3/e3-s2,,\"rank 1: no, data\",,,\n");
+        "/ckpt/a1b2c3/e3-s2,,\"rank 1: no, data\",,,,,\n");
 }
 
 TEST(NodesTable, ShowsWhatANodeOffers) {

@@ -96,6 +96,25 @@ TEST(ExplainPending, SaysWhenTheNextAttemptMayBeginAndWhatItAvoids) {
                 HasSubstr("BLOCKING devices: n1:3: excluded for this job after failures there"));
 }
 
+TEST(ExplainPlan, HoldsTheStepAndTheCostAgainstTheRun) {
+    Attempt attempt{.epoch = {3}, .started = {1'000'000'000}};
+    const WallTime now = attempt.started + Seconds{100};
+    EXPECT_TRUE(explain_plan(attempt, now).empty()) << "nothing was predicted";
+    attempt.ranks.resize(2);
+    attempt.predicted = {.step = {2}, .all = {200}, .correction = 1.08};
+    EXPECT_EQ(text_of(explain_plan(attempt, now)),
+              "INFO plan of attempt 3: a step was planned to take 2.0 s (the profile's x 1.080) -> "
+              "\n");
+    attempt.predicted.correction = 0;
+    attempt.measured_step = {2.1};
+    attempt.rates.price = {.per_device_hour = 36, .currency = "USD"};
+    EXPECT_EQ(text_of(explain_plan(attempt, now)),
+              "INFO plan of attempt 3: a step was planned to take 2.0 s and takes 2.1 s (+5.0%); "
+              "all steps cost 4.00 USD by the plan, and 2.00 USD so far -> \n");
+    attempt.measured_step = {2.5};
+    EXPECT_THAT(text_of(explain_plan(attempt, now)), HasSubstr("-> measure the devices again"));
+}
+
 TEST(ExplainStarting, SaysWhoHasNotConfirmed) {
     Pair world;
     world.report("a", training(0));
