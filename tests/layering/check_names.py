@@ -10,9 +10,10 @@ sees it, and it keeps whichever comes first: the other class is then destroyed b
 import collections
 import pathlib
 import re
-import subprocess
 import sys
 
+PARTS = ("base", "spec", "topology", "options", "kernels", "engine", "planner", "service", "controller", "worker", "cli",
+         "bench", "tests")
 NAMESPACE = re.compile(r"namespace ([\w:]+) \{")
 CLASS = re.compile(r"(?:template ?<.*> )?(?:class|struct|enum class|union) (\w+)(?: final)?(?: :.*)? ?\{")
 
@@ -49,9 +50,8 @@ def main():
     root = pathlib.Path(sys.argv[1])
     if "--self-test" in sys.argv:
         return self_test()
-    paths = subprocess.run(["git", "-C", str(root), "ls-files", "*.h", "*.cuh"], capture_output=True, text=True,
-                           check=True).stdout.split()
-    found = doubles((path, (root / path).read_text()) for path in paths)
+    paths = [path for part in PARTS for path in sorted((root / part).rglob("*")) if path.suffix in {".h", ".cuh"}]
+    found = doubles((str(path.relative_to(root)), path.read_text()) for path in paths)
     for name, places in found:
         print(f"{name} is defined by {' and by '.join(places)}: give one of them another name")
     print(f"{len(paths)} headers, {len(found)} names with two classes")
