@@ -3,6 +3,7 @@
 namespace rm {
 namespace {
 
+constexpr Seconds kLook{5};
 constexpr std::size_t kFewSteps = 5;
 constexpr Seconds kRecent{600};  // an attempt that ended before needs no further look
 
@@ -15,17 +16,10 @@ std::set<Epoch> epochs_of(const std::vector<PlannedRun>& runs) {
 
 }  // namespace
 
-MeasureLoop::MeasureLoop(OpsContext& ops, Seconds interval)
-    : ops_(ops),
-      loop_(
-          [this, interval](auto&) {
-              look();
-              return interval;
-          },
-          interval) {}
+MeasureLoop::MeasureLoop(OpsContext& ops) : ops_(ops), loop_([this](auto&) { return look(); }) {}
 
 // The first steps of an attempt take longer than the others.
-void MeasureLoop::look() {
+Seconds MeasureLoop::look() {
     const auto runs = planned_runs(ops_, ops_.clock.wall() + Seconds{-kRecent.value});
     const std::set<Epoch> known = epochs_of(runs);
     std::erase_if(closed_, [&](Epoch epoch) { return !known.contains(epoch); });
@@ -35,6 +29,7 @@ void MeasureLoop::look() {
         const Seconds step = median_step(steps);
         if (step != run.measured_step) ops_.control.post(StepMeasured{run.epoch, step});
     }
+    return kLook;
 }
 
 bool MeasureLoop::is_due(const PlannedRun& run, const std::vector<StepReport>& steps) {

@@ -13,10 +13,10 @@ namespace rm {
 // plan knows what a run that lasts weeks has shown so far.
 class MeasureLoop {
 public:
-    explicit MeasureLoop(OpsContext& ops, Seconds interval = Seconds{5});
+    explicit MeasureLoop(OpsContext& ops);
 
 private:
-    void look();
+    Seconds look();  // until the next
     bool is_due(const PlannedRun& run, const std::vector<StepReport>& steps);
 
     OpsContext& ops_;

@@ -28,7 +28,8 @@ std::vector<PlannedRun> predicted_attempts(const State& state, WallTime ended_si
     for (const Attempt* attempt : live_attempts(state)) {
         if (attempt->predicted.step.value > 0) runs.push_back(run_of(state, *attempt));
     }
-    int looks = ended_since == kNever ? kMostEnded : 0;
+    if (ended_since == kNever) return runs;
+    int looks = 0;
     for (auto at = state.attempts.rbegin(); at != state.attempts.rend(); ++at) {
         if (++looks > kMostEnded) break;
         const Attempt& attempt = at->second;

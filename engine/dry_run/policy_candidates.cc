@@ -95,6 +95,7 @@ MemoryPolicy leanest_whole(const MemorySpec& spec) {
     policy.kept = KeptPlace::host;
     policy.working = WorkingSet::whole;
     policy.keep_every = 1;
+    policy.prefetch = std::min(policy.prefetch, 1);
     if (spec.chunk == 0) policy.chunk_tokens = spec.tile;
     return policy;
 }

@@ -10,12 +10,12 @@ constexpr double kAnotherThing = 2;
 constexpr int kMostLooks = 1000;  // attempts: commits wait while a reader holds the state
 
 // The profile that the attempt was planned with, if its devices still exist.
-bool ran_on(const State& state, const Attempt& attempt, const KeptProfile& profile) {
+bool ran_on(const State& state, const Attempt& attempt, Precision precision,
+            const KeptProfile& profile) {
     const DeviceId& first = attempt.ranks.front().device;
     const Node* node = find_node(state, first.node);
     const DeviceInfo* device = node == nullptr ? nullptr : find_device(*node, first.index);
     if (device == nullptr || device->kind != profile.measured.kind) return false;
-    const Precision precision = precision_of(state.jobs.at(attempt.job).spec.precision);
     return profile_driver(node->inventory, device->kind, precision) == profile.measured.driver;
 }
 
@@ -26,7 +26,7 @@ std::optional<double> ratio_of(const State& state, const Attempt& attempt, Preci
         return std::nullopt;
     if (attempt.started < profile.time) return std::nullopt;
     if (precision_of(state.jobs.at(attempt.job).spec.precision) != precision) return std::nullopt;
-    if (!ran_on(state, attempt, profile)) return std::nullopt;
+    if (!ran_on(state, attempt, precision, profile)) return std::nullopt;
     const double used = attempt.predicted.correction > 0 ? attempt.predicted.correction : 1;
     const double ratio = used * attempt.measured_step.value / attempt.predicted.step.value;
     const bool is_another = ratio > kAnotherThing || ratio < 1 / kAnotherThing;

@@ -50,7 +50,8 @@ TEST(LeanestWhole, TakesLeastOfTheDevice) {
     for (const Mesh& mesh : kMeshes) {
         const DryJob job = job_on(mesh);
         for (const std::int64_t tile : {512, 2048}) {
-            const MemorySpec spec{.tile = tile};
+            MemorySpec spec{.tile = tile};
+            spec.prefetch = tile == 512 ? 4 : 1;
             const Bytes least = device_of(job, leanest_whole(spec));
             const auto policies = whole_policies(spec, job.spec.model.num_layers);
             ASSERT_EQ(policies.size(), 36);
