@@ -34,7 +34,11 @@ public:
         reader_.join();
         return session_->finish();
     }
-    void say(const WorkerMessage& message) { session_->write(message); }
+    // A stream takes one write at a time; the reader answers pings meanwhile.
+    void say(const WorkerMessage& message) {
+        const std::lock_guard lock(writing_);
+        session_->write(message);
+    }
 
     // The next command of this type, if it has arrived.
     template <typename T>
@@ -74,7 +78,7 @@ private:
         ControllerMessage message;
         while (session_->read(message)) {
             if (const auto* ping = std::get_if<Ping>(&message)) {
-                session_->write(Pong{ping->nonce});
+                say(Pong{ping->nonce});
                 continue;
             }
             const std::lock_guard lock(mutex_);
@@ -85,6 +89,7 @@ private:
 
     std::shared_ptr<grpc::Channel> channel_;
     std::unique_ptr<ClientSession> session_;
+    std::mutex writing_;
     std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<ControllerMessage> messages_;
