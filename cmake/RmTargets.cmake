@@ -28,6 +28,9 @@ endif()
 option(RM_UNITY "Compile sources in batches: a build from nothing is faster, the next one after a change slower" OFF)
 if(RM_UNITY)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  # The interpreter itself: the program found may be a version manager's script, many times as slow to start.
+  execute_process(COMMAND "${Python3_EXECUTABLE}" -c "import sys; print(sys.executable)"
+                  OUTPUT_VARIABLE rm_python OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/batches.py")
 endif()
 
@@ -75,7 +78,7 @@ function(rm_batches name sources)
   list(FILTER together EXCLUDE REGEX "^/")
   file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
   execute_process(
-    COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/cmake/batches.py" "${PROJECT_SOURCE_DIR}" "${folder}"
+    COMMAND "${rm_python}" "${PROJECT_SOURCE_DIR}/cmake/batches.py" "${PROJECT_SOURCE_DIR}" "${folder}"
             "${CMAKE_CURRENT_BINARY_DIR}/batches" ${name} ${together}
     OUTPUT_VARIABLE batches COMMAND_ERROR_IS_FATAL ANY)
   foreach(source ${together})
