@@ -103,6 +103,15 @@ Bytes largest_workspace(std::span<const ProfileSample* const> samples) {
     return largest;
 }
 
+// The highest amount a second that a call reaches, its overhead included: a point's speed leaves
+// the overhead out and may be beyond what the machine can do.
+double best_rate(const OpSpeed& speed) {
+    double best = 0;
+    for (const auto& [size, per_sec] : speed.points)
+        best = std::max(best, size / (speed.overhead.value + size / per_sec));
+    return best;
+}
+
 void add_speeds(Kernels& kernels, std::span<const ProfileSample> samples,
                 const Overheads& overheads, DeviceProfile& profile) {
     for (const auto& [of, group] : groups_of(samples)) {
@@ -110,9 +119,7 @@ void add_speeds(Kernels& kernels, std::span<const ProfileSample> samples,
         profile.ops.push_back(speed_from(op, head_dim, group, overheads.at(op)));
         OpSpeed& speed = profile.ops.back();
         if (!kernels.device().host_visible()) speed.workspace = largest_workspace(group);
-        if (op != "linear_fwd") continue;
-        for (const SpeedPoint& point : speed.points)
-            profile.peak_flops = std::max(profile.peak_flops, point.per_sec);
+        if (op == "linear_fwd") profile.peak_flops = best_rate(speed);
     }
 }
 

@@ -46,9 +46,9 @@ constexpr double kMemoryShare = 0.80;   // of the bandwidth that elementwise ker
 constexpr double kLinkShare = 0.80;     // of the link, from pinned memory
 constexpr double kScatterShare = 0.40;  // of the bandwidth where rows are gathered or atomics add
 constexpr double kHalfSpeed = 2e10;     // FLOPs of a product that reaches half of its best speed
-constexpr Bytes kHeld{std::int64_t{700} << 20};        // context, kernels' code, cuBLASLt
-constexpr Bytes kMatmulSpace{std::int64_t{32} << 20};  // cuBLASLt's workspace
-constexpr Bytes kHeadSpace{std::int64_t{1088} << 20};  // and at most 2^28 logits in f32
+constexpr Bytes kHeld{std::int64_t{700} << 20};                // context, kernels' code, cuBLASLt
+constexpr Bytes kMatmulSpace{(std::int64_t{32} << 20) + 256};  // what products by cuBLASLt ask
+constexpr Bytes kHeadSpace{std::int64_t{1088} << 20};          // and at most 2^28 logits in f32
 
 bool one_of(std::string_view op, std::initializer_list<std::string_view> ops) {
     return std::find(ops.begin(), ops.end(), op) != ops.end();

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iterator>
 
@@ -100,20 +101,47 @@ Outputs run_head_over_tokens(Kernels& kernels, std::int64_t tile) {
     return h.outputs();
 }
 
-class SumsOverTokens : public ::testing::TestWithParam<Factory> {};
+// cuBLASLt sums a product over tokens in its own order, so the gradients of weights may differ by
+// the roundings of its sums, one for 16 tokens and one for each part.
+void expect_near(const Values& x, const Values& whole) {
+    double largest = 0;
+    for (const double number : whole.numbers)
+        largest = std::max(largest, std::abs(number));
+    const double ulp = std::ldexp(1.0, std::ilogb(largest) - 23);
+    constexpr int kRoundings = 300 / 16 + 1 + 300 / kTile + 1;
+    for (std::size_t i = 0; i < whole.numbers.size(); ++i)
+        EXPECT_NEAR(x.numbers[i], whole.numbers[i], kRoundings * ulp) << i;
+}
+
+class SumsOverTokens : public ::testing::TestWithParam<Factory> {
+protected:
+    static void expect_same(const Outputs& x, const Outputs& whole) {
+        if (GetParam().name != "cuda") return expect_identical(x, whole);
+        ASSERT_EQ(x.size(), whole.size());
+        for (const auto& [name, values] : x) {
+            SCOPED_TRACE(name);
+            const bool is_product = name == "d_weight" || name == "d_head";
+            if (is_product) {
+                expect_near(values, whole.at(name));
+            } else {
+                expect_identical({{name, values}}, {{name, whole.at(name)}});
+            }
+        }
+    }
+};
 
 TEST_P(SumsOverTokens, MayBeCutAtTiles) {
     const auto kernels = GetParam().make();
     const Outputs whole = run_sums_over_tokens(*kernels, 1000);
-    expect_identical(run_sums_over_tokens(*kernels, kTile), whole);
-    expect_identical(run_sums_over_tokens(*kernels, 3 * kTile), whole);
+    expect_same(run_sums_over_tokens(*kernels, kTile), whole);
+    expect_same(run_sums_over_tokens(*kernels, 3 * kTile), whole);
 }
 
 TEST_P(SumsOverTokens, OfAHeadInPartsMayBeCutAtTiles) {
     const auto kernels = GetParam().make();
     const Outputs whole = run_head_over_tokens(*kernels, 1000);
-    expect_identical(run_head_over_tokens(*kernels, kTile), whole);
-    expect_identical(run_head_over_tokens(*kernels, 3 * kTile), whole);
+    expect_same(run_head_over_tokens(*kernels, kTile), whole);
+    expect_same(run_head_over_tokens(*kernels, 3 * kTile), whole);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, SumsOverTokens, ::testing::ValuesIn(kernel_factories()),

@@ -212,7 +212,8 @@ Outputs Harness::outputs() {
     return outputs;
 }
 
-void expect_as_good_as_naive(const Outputs& x, const Outputs& reference, const Outputs& naive) {
+void expect_as_good_as_naive(const Outputs& x, const Outputs& reference, const Outputs& naive,
+                             double more_f32_ulps) {
     ASSERT_EQ(x.size(), reference.size());
     for (const auto& [name, values] : x) {
         SCOPED_TRACE(name);
@@ -221,7 +222,8 @@ void expect_as_good_as_naive(const Outputs& x, const Outputs& reference, const O
         ASSERT_GE(values.numbers.size(), 256U) << "too few elements to derive a tolerance from";
         const Worst naive_error = worst_difference(naive.at(name), r);
         ASSERT_TRUE(std::isfinite(naive_error.error)) << "the naive result is no yardstick";
-        const double tolerance = 2 * naive_error.error + ulp(largest(r), values.dtype);
+        const double tolerance = 2 * naive_error.error + ulp(largest(r), values.dtype) +
+                                 more_f32_ulps * ulp(largest(r), DType::f32);
         const Worst worst = worst_difference(values, r);
         EXPECT_LE(worst.error, tolerance)
             << "element " << worst.at << " is " << values.numbers[worst.at] << ", should be "

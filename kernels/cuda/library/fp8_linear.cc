@@ -14,22 +14,26 @@ struct Rounded {
           columns(columns),
           codes(device.allocate({rows * columns}, MemoryKind::workspace)),
           amax(device, MemoryKind::workspace, DType::f32, {1}),
-          scale(device, MemoryKind::workspace, DType::f32, {2}) {}
+          scales(device, MemoryKind::workspace, DType::f32, {kInverse + 1}) {}
 
     // Takes the first x.dim(0) rows.
     void take(const TensorView& x, const Launch& where) const {
         cuda::run(FillZero{amax}, where);
         cuda::run(Fp8Amax{.x = x, .amax = amax}, where);
+        const TensorView scale = scales.view().rows(kInverse - 1, 2);
         cuda::run(Fp8Scale{.amax = amax, .scale = scale}, where);
         const Fp8Codes to{static_cast<std::uint8_t*>(codes.data()), x.dim(0), columns};
         cuda::run(Fp8Cast{.x = x, .scale = scale, .to = {.codes = to, .amax = amax}}, where);
     }
-    const float* inverse() const { return scale->as<float>() + 1; }
+    const float* inverse() const { return scales->as<float>() + kInverse; }
+
+    // cuBLASLt refuses scales at addresses that are no multiple of 16 bytes.
+    static constexpr std::int64_t kInverse = 4;
 
     std::int64_t rows, columns;
     Buffer codes;
-    Tensor amax;   // (1) f32
-    Tensor scale;  // (2) f32: the scale and its inverse
+    Tensor amax;    // (1) f32
+    Tensor scales;  // f32: the scale before kInverse, its inverse there
 };
 
 class CudaFp8Linear final : public Fp8Linear {

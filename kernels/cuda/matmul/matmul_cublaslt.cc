@@ -19,6 +19,11 @@ using cuda::Stored;
 
 // The library advises this on Hopper; more has not helped on others.
 constexpr Bytes kWorkspace{std::int64_t{32} << 20};
+// The library refuses a workspace at an address that is no multiple of this.
+constexpr std::int64_t kWorkspaceAlignment = 256;
+// An algorithm is chosen for this many tokens and used for every number of them: each token's sums
+// then have one order, however many others are in the product.
+constexpr std::int64_t kChosenForTokens = 8192;
 
 void check_lt(std::string_view what, cublasStatus_t status) {
     if (status == CUBLAS_STATUS_SUCCESS) return;
@@ -33,8 +38,9 @@ struct Shape {
     cublasOperation_t first_op = CUBLAS_OP_N, second_op = CUBLAS_OP_N;
     cudaDataType_t first_type = CUDA_R_16BF, second_type = CUDA_R_16BF, out_type = CUDA_R_16BF;
     Into into = Into::overwrite;
-    std::uint32_t alignment = 256;  // bytes, of every operand
+    std::uint32_t alignment = 256;  // bytes, of every row of every operand
     bool reproducible = true;
+    bool columns_are_tokens = false;  // n counts them
     auto operator<=>(const Shape&) const = default;
 };
 
@@ -64,11 +70,32 @@ struct Operands {
     const float* second_scale = nullptr;
 };
 
-std::uint32_t alignment_of(const Operands& o) {
+std::int64_t size_of(cudaDataType_t type) {
+    if (type == CUDA_R_32F) return 4;
+    return type == CUDA_R_16BF ? 2 : 1;
+}
+
+// Rows count, too, so that a product of some of a tensor's rows has the alignment of all of them.
+std::uint32_t alignment_of(const Shape& s, const Operands& o) {
+    const auto rows = static_cast<std::uintptr_t>(s.first_stride * size_of(s.first_type) |
+                                                  s.second_stride * size_of(s.second_type) |
+                                                  s.m * size_of(s.out_type));
     const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(o.first) |
                                 reinterpret_cast<std::uintptr_t>(o.second) |
-                                reinterpret_cast<std::uintptr_t>(o.out) | 256;
+                                reinterpret_cast<std::uintptr_t>(o.out) | rows | 256;
     return 1u << std::countr_zero(bits);
+}
+
+// The shape that an algorithm is chosen for.
+Shape family_of(Shape shape) {
+    if (shape.reproducible && shape.columns_are_tokens) shape.n = kChosenForTokens;
+    return shape;
+}
+
+void* aligned(void* workspace) {
+    const auto address = reinterpret_cast<std::uintptr_t>(workspace);
+    const auto mask = static_cast<std::uintptr_t>(kWorkspaceAlignment - 1);
+    return reinterpret_cast<void*>((address + mask) & ~mask);
 }
 
 // A library object that is destroyed with its owner.
@@ -129,6 +156,12 @@ struct Plan {
         set(description, CUBLASLT_MATMUL_DESC_TRANSA, s.first_op);
         set(description, CUBLASLT_MATMUL_DESC_TRANSB, s.second_op);
     }
+    // FP8's. The library chooses other algorithms for a product that has none.
+    void take_scales(const Operands& o) const {
+        if (o.first_scale == nullptr) return;
+        set(description, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, o.first_scale);
+        set(description, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, o.second_scale);
+    }
     Layout first, second, out;
     Description description;
     cublasLtMatmulAlgo_t algorithm{};
@@ -139,7 +172,7 @@ public:
     CublasLtMatMul(Handle handle, const std::string& tuning_file, const std::string& machine)
         : handle_(std::move(handle)), tuning_(tuning_file, machine) {}
 
-    Bytes workspace_bytes(const MatrixProduct&) const override { return kWorkspace; }
+    Bytes workspace_bytes(const MatrixProduct&) const override { return kAsked; }
 
     void run(const MatrixProduct& p, Workspace workspace, const Launch& where) override {
         cuda::check_product(p);
@@ -152,7 +185,8 @@ public:
                .first_op = p.b_stored == Stored::plain ? CUBLAS_OP_N : CUBLAS_OP_T,
                .second_op = p.a_stored == Stored::plain ? CUBLAS_OP_N : CUBLAS_OP_T,
                .out_type = type,
-               .into = p.into},
+               .into = p.into,
+               .columns_are_tokens = p.a_stored == Stored::plain},
               {.first = p.b.data(), .second = p.a.data(), .out = p.out.data()}, workspace, where);
     }
 
@@ -169,7 +203,8 @@ public:
                .first_type = fp8(p.b_type),
                .second_type = fp8(p.a_type),
                .out_type = p.out.dtype() == DType::f32 ? CUDA_R_32F : CUDA_R_16BF,
-               .into = p.into},
+               .into = p.into,
+               .columns_are_tokens = true},
               {.first = p.b,
                .second = p.a,
                .out = p.out.data(),
@@ -179,11 +214,13 @@ public:
     }
 
 private:
+    static constexpr Bytes kAsked{kWorkspace.value + kWorkspaceAlignment};
+
     void queue(Shape shape, const Operands& operands, Workspace workspace, const Launch& where) {
-        RM_CHECK(workspace.size >= kWorkspace, "matrix product: {} of workspace, {} are needed",
-                 workspace.size, kWorkspace);
+        RM_CHECK(workspace.size >= kAsked, "matrix product: {} of workspace, {} are needed",
+                 workspace.size, kAsked);
         if (shape.m == 0 || shape.n == 0) return;
-        shape.alignment = alignment_of(operands);
+        shape.alignment = alignment_of(shape, operands);
         shape.reproducible = where.reproducible;
         if (where.log != nullptr) where.log->choice(where.op, "cuBLASLt " + to_string(shape));
         where.stream.enqueue("matrix product", [this, shape, operands, workspace,
@@ -195,31 +232,43 @@ private:
     void multiply(const Shape& shape, const Operands& o, Workspace workspace, cudaStream_t stream) {
         // Scales are in the description, so a plan is used by one thread at a time.
         const std::lock_guard lock(mutex_);
-        const Plan& plan = plan_of(shape);
-        if (o.first_scale != nullptr) {
-            set(plan.description, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, o.first_scale);
-            set(plan.description, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, o.second_scale);
-        }
+        const Plan& plan = plan_of(shape, o);
+        plan.take_scales(o);
         const float alpha = 1, beta = shape.into == Into::add ? 1 : 0;
         check_lt("cublasLtMatmul",
                  cublasLtMatmul(handle_.get(), plan.description.get(), &alpha, o.first,
                                 plan.first.get(), o.second, plan.second.get(), &beta, o.out,
                                 plan.out.get(), o.out, plan.out.get(), &plan.algorithm,
-                                workspace.data, usize(kWorkspace.value), stream));
+                                aligned(workspace.data), usize(kWorkspace.value), stream));
     }
 
-    const Plan& plan_of(const Shape& shape) {
+    const Plan& plan_of(const Shape& shape, const Operands& operands) {
         const auto found = plans_.find(shape);
         if (found != plans_.end()) return found->second;
         Plan plan(shape);
-        const std::string name = to_string(shape);
-        if (const auto tuned = tuning_.find(name)) {
-            plan.algorithm = std::bit_cast<cublasLtMatmulAlgo_t>(*tuned);
-        } else {
-            plan.algorithm = first_choice(plan, shape);
-            tuning_.add(name, std::bit_cast<TunedAlgorithm>(plan.algorithm));
-        }
+        plan.take_scales(operands);
+        plan.algorithm = algorithm_of(family_of(shape), operands);
+        if (!suits(plan)) plan.algorithm = algorithm_of(shape, operands);
         return plans_.emplace(shape, std::move(plan)).first->second;
+    }
+
+    bool suits(const Plan& plan) const {
+        cublasLtMatmulHeuristicResult_t result{};
+        const cublasStatus_t status = cublasLtMatmulAlgoCheck(
+            handle_.get(), plan.description.get(), plan.first.get(), plan.second.get(),
+            plan.out.get(), plan.out.get(), &plan.algorithm, &result);
+        return status == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= usize(kWorkspace.value);
+    }
+
+    cublasLtMatmulAlgo_t algorithm_of(const Shape& shape, const Operands& operands) {
+        const std::string name = to_string(shape);
+        if (const auto tuned = tuning_.find(name))
+            return std::bit_cast<cublasLtMatmulAlgo_t>(*tuned);
+        const Plan plan(shape);
+        plan.take_scales(operands);
+        const cublasLtMatmulAlgo_t algorithm = first_choice(plan, shape);
+        tuning_.add(name, std::bit_cast<TunedAlgorithm>(algorithm));
+        return algorithm;
     }
 
     cublasLtMatmulAlgo_t first_choice(const Plan& plan, const Shape& shape) {

@@ -141,7 +141,7 @@ TEST_F(CudaDevice, KeepsTheFirstErrorOfAStreamWithItsOp) {
 }
 
 TEST_F(CudaDevice, RefusesWhatDoesNotFitAndGoesOn) {
-    EXPECT_THROW(device().allocate({std::int64_t{1} << 50}, MemoryKind::data), CheckError);
+    EXPECT_THROW(device().allocate({std::int64_t{1} << 50}, MemoryKind::data), OutOfMemory);
     EXPECT_EQ(read(filled(10, 3)), Numbers(10, 3));
 }
 
