@@ -71,7 +71,8 @@ void add_target(CLI::App& app, TargetFlags& target) {
 
 const std::map<std::string, OutputFormat> kFormats = {
     {"table", OutputFormat::table}, {"wide", OutputFormat::wide}, {"json", OutputFormat::json},
-    {"yaml", OutputFormat::yaml},   {"name", OutputFormat::name}, {"csv", OutputFormat::csv}};
+    {"yaml", OutputFormat::yaml},   {"name", OutputFormat::name}, {"csv", OutputFormat::csv},
+    {"svg", OutputFormat::svg}};
 
 // `list`: the formats of the verb, table|json.
 CLI::Option* add_format(CLI::App& verb, const VerbOption& option, OutputFormat& format) {

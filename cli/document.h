@@ -13,7 +13,7 @@ class Message;
 
 namespace rm {
 
-enum class OutputFormat { table, wide, json, yaml, name, csv };
+enum class OutputFormat { table, wide, json, yaml, name, csv, svg };
 // JSON and YAML, the formats of the functions below.
 bool is_document(OutputFormat format);
 

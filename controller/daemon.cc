@@ -17,6 +17,7 @@
 #include "controller/loops/scheduler_loop.h"
 #include "controller/loops/survey_loop.h"
 #include "controller/loops/upkeep_loop.h"
+#include "controller/ops/jobs/step_samples.h"
 #include "controller/rpc/services.h"
 #include "controller/store/backup.h"
 #include "controller/store/control_store.h"
@@ -118,8 +119,8 @@ Result<Stores> open_stores(const StateDir& directory, const DaemonOptions& optio
     auto control = open_control_store(directory.file("control.db"), stores.space.get());
     if (!control) return advised(control.error(), directory);
     stores.control = *std::move(control);
-    RM_TRY(stores.telemetry, TelemetryStore::open(paths, options.rank_log_cap));
-    RM_TRY(stores.reader, TelemetryReader::open(paths));
+    RM_TRY(stores.telemetry, TelemetryStore::open(paths, options.rank_log_cap, step_samples));
+    RM_TRY(stores.reader, TelemetryReader::open(paths, step_samples));
     RM_TRY(stores.surveys, SurveyStore::open(paths.database));
     const std::string audit = directory.file("audit.db");
     RM_TRY(stores.audit, AuditStore::open(audit));
@@ -214,7 +215,8 @@ public:
               control_, clock_,
               [this](const std::vector<NodeId>& nodes) { return surveys_.graph(nodes); },
               make_planner(options_.planner)),
-          telemetry_(*stores_.telemetry, updates_, *stores_.space),
+          curve_files_(*stores_.telemetry, step_samples, directory_.file("curves")),
+          telemetry_(*stores_.telemetry, updates_, *stores_.space, clock_, &curve_files_),
           upkeep_({.database = directory_.file("control.db"),
                    .backups = directory_.file("backups"),
                    .on_fatal = options_.on_fatal},
@@ -327,6 +329,7 @@ private:
     ControlLoop control_;
     SurveyLoop surveys_;
     SchedulerLoop scheduler_;
+    CurveFiles curve_files_;
     TelemetryLoop telemetry_;
     UpkeepLoop upkeep_;
     OpsContext ops_;

@@ -18,6 +18,12 @@ std::string_view escape_of(Color color) {
             return "\x1b[33m";
         case Color::red:
             return "\x1b[31m";
+        case Color::blue:
+            return "\x1b[34m";
+        case Color::magenta:
+            return "\x1b[35m";
+        case Color::cyan:
+            return "\x1b[36m";
         case Color::dim:
             return "\x1b[2m";
     }

@@ -9,7 +9,7 @@
 
 namespace rm {
 
-enum class Color { none, green, yellow, red, dim };
+enum class Color { none, green, yellow, red, blue, magenta, cyan, dim };
 
 // A stream and its terminal, if any. Tests pass a string stream.
 struct Output {

@@ -1,6 +1,8 @@
 #include "cli/client/follow.h"
 
 #include "cli/client/calls.h"
+#include "cli/client/curves.h"
+#include "cli/show/plot_text.h"
 #include "cli/verbs/common.h"
 
 namespace rm {
@@ -15,6 +17,18 @@ Result<ExitCode> run_follow(const FollowOptions& options, VerbContext& context) 
     RM_TRY(Client client, context.connect());
     RM_TRY(const std::string id, find_job(client, options.id));
     return follow_job(id, client, signals, context);
+}
+
+// On a terminal: the curve of what was followed.
+void draw_loss(const std::string& id, const Client& client, const Output& out) {
+    if (!out.terminal) return;
+    const auto curve = read_curve(client, id, "loss", 0, 2 * out.width);
+    if (!curve || curve->steps_size() < 2) return;
+    const Plot plot{"loss (nats)", curve->unit(), {line_of(*curve, id)}};
+    for (const std::string& line :
+         draw_plot(out, plot, {.width = out.width, .height = 8}, PlotScale::linear))
+        out.stream << line << '\n';
+    out.stream << std::flush;
 }
 
 }  // namespace
@@ -34,6 +48,8 @@ Result<ExitCode> follow_job(const std::string& id, Client& client, Signals& sign
                    id, id, id));
         return ExitCode::interrupted;
     }
+    display.finish();
+    draw_loss(id, client, context.console.err);
     return exit_code_of(follower.job());
 }
 

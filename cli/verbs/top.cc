@@ -1,13 +1,17 @@
+#include <algorithm>
+#include <map>
 #include <mutex>
 #include <sstream>
 #include <thread>
 
 #include "cli/client/calls.h"
+#include "cli/client/curves.h"
 #include "cli/client/signals.h"
 #include "cli/document.h"
 #include "cli/screen/screen.h"
 #include "cli/show/job_tables.h"
 #include "cli/show/job_text.h"
+#include "cli/show/plot_text.h"
 #include "cli/show/text.h"
 #include "cli/verb.h"
 #include "ringmaster/v1/job.grpc.pb.h"
@@ -89,11 +93,52 @@ private:
     std::jthread thread_;
 };
 
+// A line for each job that shows its last steps.
+class Trends {
+public:
+    // Asks again for what is older than a few seconds.
+    void update(const Client& client, const pb::TopReply& reply) {
+        if (age_.seconds() < kEvery && !lines_.empty()) return;
+        age_ = {};
+        for (const pb::TopJob& job : reply.jobs()) {
+            const std::string line = line_of(client, job.job());
+            if (!line.empty()) lines_[job.job().id()] = line;
+        }
+    }
+    std::string of(const std::string& id) const {
+        const auto found = lines_.find(id);
+        return found == lines_.end() ? "" : found->second;
+    }
+
+private:
+    static constexpr double kEvery = 3;  // seconds
+    static constexpr int kWidth = 32;    // of a sparkline
+
+    static std::string line_of(const Client& client, const pb::Job& job) {
+        const std::int64_t from = std::max<std::int64_t>(job.last_step().step() - 8 * kWidth, 1);
+        std::string line;
+        for (const auto& [quantity, name] :
+             {std::pair("loss", "loss"), std::pair("tokens_per_second", "tok/s")}) {
+            const auto curve = read_curve(client, job.id(), quantity, from, kWidth);
+            if (!curve || curve->steps_size() < 2) continue;
+            const std::vector<double> values(curve->values().begin(), curve->values().end());
+            line += format("  {} {} {}", name, sparkline(values, kWidth),
+                           plot_number(values.back(), curve->unit()));
+        }
+        return line;
+    }
+
+    std::map<std::string, std::string> lines_;
+    Stopwatch age_;
+};
+
 void print_top(const Output& out, const TopOptions& options, const pb::TopReply& reply,
-               WallTime now) {
+               const Trends& trends, WallTime now) {
     for (const pb::TopJob& job : reply.jobs()) {
         for (const Cell& line : top_heading(job, now))
             out.stream << out.paint(line.text, line.color) << '\n';
+        const std::string trend = trends.of(job.job().id());
+        if (!trend.empty()) out.stream << trend << '\n';
     }
     bool any = false;
     for (const pb::TopJob& job : reply.jobs())
@@ -110,7 +155,7 @@ void print_top(const Output& out, const TopOptions& options, const pb::TopReply&
 void print_once(const Output& out, const TopOptions& options, const pb::TopReply& reply,
                 WallTime now) {
     if (is_document(options.output)) return print_document(out.stream, reply, options.output);
-    if (options.output != OutputFormat::name) return print_top(out, options, reply, now);
+    if (options.output != OutputFormat::name) return print_top(out, options, reply, {}, now);
     for (const pb::TopJob& job : reply.jobs()) {
         for (const pb::TopRank& rank : job.ranks())
             out.stream << format("{}/{}\n", job.job().id(), rank.rank());
@@ -118,11 +163,12 @@ void print_once(const Output& out, const TopOptions& options, const pb::TopReply
 }
 
 std::vector<std::string> lines_of(const Feed::State& state, const TopOptions& options,
-                                  const Output& out, WallTime now) {
+                                  const Output& out, const Trends& trends, WallTime now) {
     std::ostringstream text;
     const Output page{text, out.terminal, out.color, out.width};
     if (!state.trouble.empty()) text << page.paint(printable(state.trouble), Color::yellow) << '\n';
-    if (state.number > 0 && state.reply.has_time()) print_top(page, options, state.reply, now);
+    if (state.number > 0 && state.reply.has_time())
+        print_top(page, options, state.reply, trends, now);
     std::vector<std::string> lines;
     std::istringstream all(text.str());
     for (std::string line; std::getline(all, line);)
@@ -139,13 +185,15 @@ Result<ExitCode> run_live(const TopOptions& options, VerbContext& context) {
     const Feed feed(client, request);
     Output& out = context.console.out;
     Feed::State state;
+    Trends trends;
     {
         Screen screen(out, context.console.in);
         for (std::uint64_t drawn = 0; !state.ended; state = feed.state()) {
             if (state.error) break;
             if (state.number != drawn || screen.resized()) {
                 drawn = state.number;
-                screen.draw(lines_of(state, options, out, context.clock.wall()));
+                trends.update(client, state.reply);
+                screen.draw(lines_of(state, options, out, trends, context.clock.wall()));
             }
             const auto key = screen.key(kKeyWait);
             if (key == 'q' || key == 'Q') return ExitCode::ok;
@@ -153,7 +201,7 @@ Result<ExitCode> run_live(const TopOptions& options, VerbContext& context) {
         }
     }
     if (state.error) return *state.error;
-    print_top(out, options, state.reply, context.clock.wall());
+    print_top(out, options, state.reply, trends, context.clock.wall());
     return ExitCode::ok;
 }
 

@@ -1,19 +1,25 @@
 #include "controller/loops/telemetry_loop.h"
 
+#include "service/log.h"
+
 namespace rm {
 namespace {
 
 constexpr std::size_t kMaxQueuedBytes = 16u << 20;
 constexpr std::size_t kPieceOverhead = 200;
+constexpr Seconds kTidyEvery{60};
+constexpr Seconds kTidyOn{0.05};  // while there is more: reports come first
 
 }  // namespace
 
-TelemetryLoop::TelemetryLoop(TelemetryStore& store, UpdateSignal& updates, SpaceGuard& space)
+TelemetryLoop::TelemetryLoop(TelemetryStore& store, UpdateSignal& updates, SpaceGuard& space,
+                             const Clock& clock, CurveFiles* files)
     : store_(store),
       updates_(updates),
       space_(space),
-      loop_([this](auto&) { return keep_queued(); }, Loop::kUntilWoken, [this] { keep_queued(); }) {
-}
+      clock_(clock),
+      files_(files),
+      loop_([this](auto&) { return work(); }, {}, [this] { keep_queued(); }) {}
 
 void TelemetryLoop::push(TelemetryPiece piece, OnKept on_kept) {
     const std::lock_guard lock(mutex_);
@@ -33,10 +39,24 @@ std::vector<TelemetryLoop::Queued> TelemetryLoop::take() {
     return std::exchange(queue_, {});
 }
 
-Seconds TelemetryLoop::keep_queued() {
+Seconds TelemetryLoop::work() {
+    keep_queued();
+    const Seconds left{until_tidy_.value - (clock_.mono() - tidied_).value};
+    return left.value > 0 ? left : tidy();
+}
+
+void TelemetryLoop::keep_queued() {
     for (auto batch = take(); !batch.empty(); batch = take())
         keep(batch);
-    return Loop::kUntilWoken;
+}
+
+Seconds TelemetryLoop::tidy() {
+    const Result<bool> more = store_.tidy(clock_.wall());
+    if (!more)
+        log_event(LogLevel::warning, "telemetry_not_tidied", {{"reason", more.error().message}});
+    tidied_ = clock_.mono();
+    until_tidy_ = more && *more ? kTidyOn : kTidyEvery;
+    return until_tidy_;
 }
 
 void TelemetryLoop::refuse(std::vector<Queued>& batch) {
@@ -55,9 +75,12 @@ void TelemetryLoop::keep(std::vector<Queued>& batch) {
     for (Queued& queued : batch)
         pieces.push_back(std::move(queued.piece));
     const Status together = store_.write(pieces);
+    std::set<JobId> trained;
     for (std::size_t i = 0; i < batch.size(); ++i) {
         // One sender's bad piece must not fail the others.
         const Status kept = together ? together : store_.write(std::span(&pieces[i], 1));
+        if (kept && pieces[i].rank == 0 && pieces[i].kind <= PieceKind::evaluation)
+            trained.insert(pieces[i].job);
         if (kept) {
             batch[i].on_kept(store_.offsets(pieces[i].epoch, pieces[i].rank));
         } else {
@@ -65,6 +88,17 @@ void TelemetryLoop::keep(std::vector<Queued>& batch) {
         }
     }
     updates_.notify();
+    write_files(trained);
+}
+
+void TelemetryLoop::write_files(const std::set<JobId>& jobs) {
+    if (files_ == nullptr) return;
+    for (const JobId& job : jobs) {
+        if (const Status written = files_->catch_up(job); !written) {
+            log_event(LogLevel::warning, "curves_not_written",
+                      {{"job", job}, {"reason", written.error().message}});
+        }
+    }
 }
 
 }  // namespace rm

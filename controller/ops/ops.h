@@ -32,6 +32,8 @@ Result<pb::SubmitReply> continue_job(OpsContext& context, const pb::ContinueJobR
                                      const Principal& caller);
 Result<pb::ExplainJobReply> explain_job(OpsContext& context, const pb::ExplainJobRequest& request);
 Result<pb::HistoryReply> history(OpsContext& context, const pb::HistoryRequest& request);
+// INVALID_ARGUMENT names an unknown quantity and those that there are.
+Result<pb::StepsReply> steps(OpsContext& context, const pb::StepsRequest& request);
 Result<pb::ListNodesReply> list_nodes(OpsContext& context, const pb::ListNodesRequest& request);
 Result<pb::Node> get_node(OpsContext& context, const pb::GetNodeRequest& request);
 Result<pb::Node> drain_node(OpsContext& context, const pb::DrainNodeRequest& request);

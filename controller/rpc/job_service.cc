@@ -69,6 +69,10 @@ public:
                          pb::HistoryReply* reply) override {
         return answer(history(ops_, *request), reply);
     }
+    grpc::Status Steps(grpc::ServerContext*, const pb::StepsRequest* request,
+                       pb::StepsReply* reply) override {
+        return answer(steps(ops_, *request), reply);
+    }
     grpc::Status Top(grpc::ServerContext* context, const pb::TopRequest* request,
                      grpc::ServerWriter<pb::TopReply>* stream) override {
         return seated(*context, [&] {

@@ -253,10 +253,25 @@ CREATE TABLE host_bridges (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
+// The curves of steps whose reports are no longer kept whole: controller/curves/chunk.h.
+constexpr const char* kTelemetry6 = R"sql(
+CREATE TABLE curves (
+    job TEXT NOT NULL, rank INTEGER NOT NULL, quantity TEXT NOT NULL, epoch INTEGER NOT NULL,
+    first_step INTEGER NOT NULL, last_step INTEGER NOT NULL, data BLOB NOT NULL,
+    UNIQUE (job, rank, quantity, epoch, first_step)
+) STRICT;
+CREATE TABLE curve_ranks (
+    job TEXT NOT NULL, rank INTEGER NOT NULL,
+    points INTEGER NOT NULL,  -- of its longest line
+    newest INTEGER NOT NULL,  -- when its last packed report was received
+    PRIMARY KEY (job, rank)
+) STRICT, WITHOUT ROWID;
+)sql";
+
 constexpr const char* kControl[] = {kControl1, kControl2, kControl3, kControl4, kControl5,
                                     kControl6, kControl7, kControl8, kControl9, kControl10};
-constexpr const char* kTelemetry[] = {kTelemetry1, kTelemetry2, kTelemetry3, kTelemetry4,
-                                      kTelemetry5};
+constexpr const char* kTelemetry[] = {kTelemetry1, kTelemetry2, kTelemetry3,
+                                      kTelemetry4, kTelemetry5, kTelemetry6};
 
 }  // namespace
 

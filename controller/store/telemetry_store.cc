@@ -14,6 +14,14 @@ void columns(Like<KeptReport> auto& report, auto&& visit) {
     visit("report", report.bytes);
 }
 
+void columns(Like<KeptEvaluation> auto& evaluation, auto&& visit) {
+    visit("id", evaluation.id);
+    visit("epoch", evaluation.epoch);
+    visit("received", evaluation.received);
+    visit("step", evaluation.step);
+    visit("loss", evaluation.loss);
+}
+
 namespace {
 
 // The tables of reports. Connections and logs are kept elsewhere.
@@ -45,6 +53,28 @@ Result<Statement> prepare_put(Database& database, PieceKind kind, std::string_vi
                table, is_text(kind) ? "" : ", step, loss", is_text(kind) ? "" : ", ?, ?"));
 }
 
+template <typename Row>
+Result<Statement> prepare_after(Database& database, std::string_view table) {
+    return database.prepare(
+        format("SELECT {} FROM {} WHERE job = ? AND rank = 0 AND id > ? ORDER BY id LIMIT ?",
+               column_names<Row>().names, table));
+}
+
+Result<Statement> prepare_up_to(Database& database, std::string_view table) {
+    return database.prepare(
+        format("SELECT MAX(id) FROM {} WHERE job = ?1 AND rank = 0 AND "
+               "(epoch < ?2 OR (epoch = ?2 AND step <= ?3))",
+               table));
+}
+
+// The one number of a statement that selects one.
+Result<std::int64_t> whole_of(Statement& statement) {
+    RM_RETURN_IF_ERROR(statement.step());
+    const std::int64_t number = statement.whole(0);
+    statement.reset();
+    return number;
+}
+
 // The offset of the last `lines` lines of [begin, end): just after the line break before them.
 Result<std::int64_t> tail_offset(const std::string& path, std::int64_t begin, std::int64_t end,
                                  std::int64_t lines) {
@@ -72,7 +102,7 @@ StreamOffsets claimed_offsets(const TelemetryPiece& piece) {
 }
 
 Result<std::unique_ptr<TelemetryStore>> TelemetryStore::open(const TelemetryPaths& paths,
-                                                             Bytes log_cap) {
+                                                             Bytes log_cap, StepSampler sampler) {
     RM_TRY(Database database,
            open_migrated(paths.database, {telemetry_migrations()}, Durability::normal));
     RM_TRY(Statement find, database.prepare(kFindStream));
@@ -82,13 +112,25 @@ Result<std::unique_ptr<TelemetryStore>> TelemetryStore::open(const TelemetryPath
     RM_TRY(Statement connected,
            database.prepare("INSERT OR REPLACE INTO connections (epoch, rank, job, received, "
                             "report) VALUES (?, ?, ?, ?, ?)"));
-    Statements statements{std::move(find), std::move(put), std::move(connected), {}};
+    RM_TRY(Statement steps_after, prepare_after<KeptReport>(database, "steps"));
+    RM_TRY(Statement evaluations_after, prepare_after<KeptEvaluation>(database, "evaluations"));
+    RM_TRY(Statement steps_up_to, prepare_up_to(database, "steps"));
+    RM_TRY(Statement evaluations_up_to, prepare_up_to(database, "evaluations"));
+    Statements statements{std::move(find),
+                          std::move(put),
+                          std::move(connected),
+                          std::move(steps_after),
+                          std::move(evaluations_after),
+                          std::move(steps_up_to),
+                          std::move(evaluations_up_to),
+                          {}};
     for (const auto& [kind, table] : kReports) {
         RM_TRY(Statement report, prepare_put(database, kind, table));
         statements.put_report.emplace(kind, std::move(report));
     }
-    return std::unique_ptr<TelemetryStore>(
-        new TelemetryStore(paths, log_cap, std::move(database), std::move(statements)));
+    RM_TRY(CurveStore curves, CurveStore::open(database, std::move(sampler)));
+    return std::unique_ptr<TelemetryStore>(new TelemetryStore(
+        paths, log_cap, std::move(database), std::move(statements), std::move(curves)));
 }
 
 Status TelemetryStore::write(std::span<const TelemetryPiece> pieces) {
@@ -97,9 +139,14 @@ Status TelemetryStore::write(std::span<const TelemetryPiece> pieces) {
             RM_RETURN_IF_ERROR(keep(piece));
         return {};
     });
-    // Cached offsets may include pieces that were rolled back.
-    if (!status) known_.clear();
+    if (!status) forget();
     return status;
+}
+
+void TelemetryStore::forget() {
+    known_.clear();
+    static_cast<void>(
+        curves_.count_whole(database_).ok());  // a wrong count only packs early or late
 }
 
 Result<StreamOffsets> TelemetryStore::offsets(Epoch epoch, int rank) {
@@ -108,6 +155,36 @@ Result<StreamOffsets> TelemetryStore::offsets(Epoch epoch, int rank) {
     RM_TRY(const StreamOffsets offsets, find_stream(sql_.find_stream, epoch, rank));
     known_[key] = offsets;
     return offsets;
+}
+
+Result<std::vector<KeptReport>> TelemetryStore::steps_after(const JobId& job,
+                                                            const KeptUpTo& position, int limit) {
+    return read_rows<KeptReport>(sql_.steps_after.bind_all(job, position.step_id, limit));
+}
+
+Result<std::vector<KeptEvaluation>> TelemetryStore::evaluations_after(const JobId& job,
+                                                                      const KeptUpTo& position,
+                                                                      int limit) {
+    return read_rows<KeptEvaluation>(
+        sql_.evaluations_after.bind_all(job, position.evaluation_id, limit));
+}
+
+Result<KeptUpTo> TelemetryStore::kept_up_to(const JobId& job, Epoch epoch, std::int64_t step) {
+    KeptUpTo position;
+    RM_TRY(position.step_id, whole_of(sql_.steps_up_to.bind_all(job, epoch, step)));
+    RM_TRY(position.evaluation_id, whole_of(sql_.evaluations_up_to.bind_all(job, epoch, step)));
+    return position;
+}
+
+Result<bool> TelemetryStore::tidy(WallTime now) {
+    bool more = false;
+    const Status status = database_.transaction([&]() -> Status {
+        RM_TRY(more, curves_.tidy(now));
+        return {};
+    });
+    if (status) return more;
+    forget();
+    return status.error();
 }
 
 Status TelemetryStore::keep(const TelemetryPiece& piece) {
@@ -136,7 +213,9 @@ Status TelemetryStore::keep_report(const TelemetryPiece& piece, StreamOffsets& o
     put.bind_all(piece.job, piece.epoch, piece.rank, piece.end_offset, piece.received);
     if (is_text(piece.kind)) return put.bind(6, piece.bytes).run();
     // SQLite has no NaN: it stores NULL.
-    return put.bind_blob(6, piece.bytes).bind(7, piece.step).bind(8, piece.loss).run();
+    RM_RETURN_IF_ERROR(put.bind_blob(6, piece.bytes).bind(7, piece.step).bind(8, piece.loss).run());
+    if (piece.kind != PieceKind::step) return {};
+    return curves_.kept_step(piece.epoch, piece.rank, piece.received);
 }
 
 Status TelemetryStore::keep_log(const TelemetryPiece& piece, StreamOffsets& offsets) {
@@ -158,7 +237,8 @@ Status TelemetryStore::enforce_cap(const std::string& path, StreamOffsets& offse
     return {};
 }
 
-Result<std::unique_ptr<TelemetryReader>> TelemetryReader::open(const TelemetryPaths& paths) {
+Result<std::unique_ptr<TelemetryReader>> TelemetryReader::open(const TelemetryPaths& paths,
+                                                               StepSampler sampler) {
     RM_TRY(Database database, Database::open(paths.database, Access::read));
     RM_TRY(Statement find, database.prepare(kFindStream));
     const auto select = [&](std::string_view rest) {
@@ -179,8 +259,9 @@ Result<std::unique_ptr<TelemetryReader>> TelemetryReader::open(const TelemetryPa
         statements.last.emplace(kind, std::move(last));
         statements.since.emplace(kind, std::move(since));
     }
+    RM_TRY(CurveReader curves, CurveReader::open(database, std::move(sampler)));
     return std::unique_ptr<TelemetryReader>(
-        new TelemetryReader(paths, std::move(database), std::move(statements)));
+        new TelemetryReader(paths, std::move(database), std::move(statements), std::move(curves)));
 }
 
 Result<std::optional<KeptReport>> TelemetryReader::last(const JobId& job, PieceKind kind) {

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/units.h"
+#include "controller/store/curve_store.h"
 #include "controller/store/sqlite.h"
 
 // telemetry.db and the log files: the output of ranks while they train. Not in control.db, by
@@ -51,6 +52,20 @@ struct KeptReport {
     std::string bytes;
 };
 
+// How far a reader has come in the reports of rank 0 of a job.
+struct KeptUpTo {
+    std::int64_t step_id = 0;
+    std::int64_t evaluation_id = 0;
+};
+
+struct KeptEvaluation {
+    std::int64_t id = 0;
+    Epoch epoch;
+    WallTime received;
+    std::int64_t step = 0;
+    double loss = 0;
+};
+
 struct LogPart {
     std::int64_t offset = 0;   // of `bytes`; may be past what was asked for
     std::string bytes;         // empty: nothing beyond `offset` yet
@@ -73,11 +88,21 @@ struct TelemetryPaths {
 // The only writer. Not thread safe: it belongs to the telemetry loop.
 class TelemetryStore {
 public:
-    static Result<std::unique_ptr<TelemetryStore>> open(const TelemetryPaths& paths, Bytes log_cap);
+    static Result<std::unique_ptr<TelemetryStore>> open(const TelemetryPaths& paths, Bytes log_cap,
+                                                        StepSampler sampler = {});
 
     // Keeps the new pieces in one transaction; offsets tell which were kept before.
     Status write(std::span<const TelemetryPiece> pieces);
     Result<StreamOffsets> offsets(Epoch epoch, int rank);
+    // The steps of rank 0 that were kept after a position, in order.
+    Result<std::vector<KeptReport>> steps_after(const JobId& job, const KeptUpTo& position,
+                                                int limit);
+    Result<std::vector<KeptEvaluation>> evaluations_after(const JobId& job,
+                                                          const KeptUpTo& position, int limit);
+    // The position behind a step of an attempt, and behind all earlier attempts.
+    Result<KeptUpTo> kept_up_to(const JobId& job, Epoch epoch, std::int64_t step);
+    // Makes old steps smaller (CurveStore::tidy). Returns whether there is more to do at once.
+    Result<bool> tidy(WallTime now);
 
 private:
     using StreamKey = std::pair<std::int64_t, int>;
@@ -85,14 +110,22 @@ private:
         Statement find_stream;
         Statement put_stream;
         Statement put_connected;
+        Statement steps_after;
+        Statement evaluations_after;
+        Statement steps_up_to;
+        Statement evaluations_up_to;
         std::map<PieceKind, Statement> put_report;
     };
-    TelemetryStore(TelemetryPaths paths, Bytes log_cap, Database database, Statements statements)
+    TelemetryStore(TelemetryPaths paths, Bytes log_cap, Database database, Statements statements,
+                   CurveStore curves)
         : paths_(std::move(paths)),
           log_cap_(log_cap),
           database_(std::move(database)),
-          sql_(std::move(statements)) {}
+          sql_(std::move(statements)),
+          curves_(std::move(curves)) {}
 
+    // Forgets what memory holds of pieces: some may have been rolled back.
+    void forget();
     Status keep(const TelemetryPiece& piece);
     Status keep_report(const TelemetryPiece& piece, StreamOffsets& offsets);
     Status keep_log(const TelemetryPiece& piece, StreamOffsets& offsets);
@@ -102,13 +135,15 @@ private:
     const Bytes log_cap_;
     Database database_;
     Statements sql_;
+    CurveStore curves_;
     std::map<StreamKey, StreamOffsets> known_;
 };
 
 // Reads stored telemetry on its own connection. Thread safe.
 class TelemetryReader {
 public:
-    static Result<std::unique_ptr<TelemetryReader>> open(const TelemetryPaths& paths);
+    static Result<std::unique_ptr<TelemetryReader>> open(const TelemetryPaths& paths,
+                                                         StepSampler sampler = {});
 
     // The last report of rank 0, which speaks for the job. `kind` must not be connected or log.
     Result<std::optional<KeptReport>> last(const JobId& job, PieceKind kind);
@@ -118,6 +153,12 @@ public:
                                           int limit);
     // The last whole steps of any rank of one attempt, newest first.
     Result<std::vector<KeptReport>> last_steps(Epoch epoch, int rank, int limit);
+    // Calls `read` with the reader of curves, which no other thread uses meanwhile.
+    template <typename F>
+    auto curves(F&& read) {
+        const std::lock_guard lock(mutex_);
+        return read(curves_);
+    }
     // The newest `connected` report of each rank that has sent one.
     Result<std::map<int, std::string>> connections(Epoch epoch);
     // The offset at which to begin reading a range of a log, never below range.offset.
@@ -135,8 +176,12 @@ private:
         std::map<PieceKind, Statement> last;
         std::map<PieceKind, Statement> since;
     };
-    TelemetryReader(TelemetryPaths paths, Database database, Statements statements)
-        : paths_(std::move(paths)), database_(std::move(database)), sql_(std::move(statements)) {}
+    TelemetryReader(TelemetryPaths paths, Database database, Statements statements,
+                    CurveReader curves)
+        : paths_(std::move(paths)),
+          database_(std::move(database)),
+          sql_(std::move(statements)),
+          curves_(std::move(curves)) {}
 
     Result<StreamOffsets> offsets(Epoch epoch, int rank);
 
@@ -144,6 +189,7 @@ private:
     std::mutex mutex_;
     Database database_;
     Statements sql_;
+    CurveReader curves_;
 };
 
 }  // namespace rm

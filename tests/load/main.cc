@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "tests/load/controller_process.h"
+#include "tests/load/curves.h"
 #include "tests/load/listing.h"
 #include "tests/load/many_jobs.h"
 #include "tests/load/sessions.h"
@@ -26,6 +27,7 @@ struct Flags {
     int jobs = 100'000;
     int pending = 1000;
     int repeats = 20;
+    CurveLoad curves;
 };
 
 // Each connection is a file, here and in the controller.
@@ -113,6 +115,20 @@ int list(const Flags& flags) {
     return 0;
 }
 
+int curves(const Flags& flags) {
+    const WorkDir directory(flags.dir);
+    const CurveReport report = measure_curves(directory.state(), flags.curves);
+    std::printf("%lld steps of rank 0 and as many of %d others: telemetry.db %.1f MB, %.0f s\n",
+                static_cast<long long>(flags.curves.steps), flags.curves.other_ranks,
+                static_cast<double>(report.database.value) * 1e-6, report.writing.value);
+    for (const CurveQuestion& question : report.questions) {
+        std::printf("%-32s median %7.2f ms, worst %7.2f ms, %lld points\n", question.what.c_str(),
+                    question.median * 1e3, question.worst * 1e3,
+                    static_cast<long long>(question.points));
+    }
+    return 0;
+}
+
 int main_of(int argc, char** argv) {
     CLI::App app("Loads a controller and measures it");
     app.require_subcommand(1);
@@ -132,9 +148,14 @@ int main_of(int argc, char** argv) {
     lists->add_option("--jobs", flags.jobs)->capture_default_str();
     lists->add_option("--pending", flags.pending)->capture_default_str();
     lists->add_option("--repeats", flags.repeats)->capture_default_str();
+    auto* curve = app.add_subcommand("curves", "The steps of one job in telemetry.db");
+    curve->add_option("--steps", flags.curves.steps)->capture_default_str();
+    curve->add_option("--other-ranks", flags.curves.other_ranks)->capture_default_str();
+    curve->add_option("--repeats", flags.curves.repeats)->capture_default_str();
     CLI11_PARSE(app, argc, argv);
     allow_many_files();
     if (*submit) return submits(flags);
+    if (*curve) return curves(flags);
     return *open ? sessions(flags) : list(flags);
 }
 

@@ -70,7 +70,8 @@ TEST(Regress0032, WhatCannotBeKeptFailsNothingElseOfItsBatch) {
     std::promise<void> pushed;
     std::vector<std::promise<Result<StreamOffsets>>> kept(3);
     {
-        TelemetryLoop loop(**store, updates, *space);
+        const SystemClock clock;
+        TelemetryLoop loop(**store, updates, *space, clock, nullptr);
         // The loop waits here, so that all others are one batch.
         loop.push(step_of(7), [&](const auto&) { pushed.get_future().wait(); });
         loop.push(step_of(0), [&](const auto& offsets) { kept[0].set_value(offsets); });

@@ -1,0 +1,218 @@
+#include "controller/store/curve_store.h"
+
+#include <algorithm>
+
+#include "controller/curves/largest_triangle.h"
+
+namespace rm {
+namespace {
+
+constexpr int kThinnedAtOnce = 4;  // ranks whose lines one tidy() thins
+constexpr CurveLimits kJobLimits;  // rank 0
+constexpr CurveLimits kRankLimits{
+    .whole = 128, .whole_ended = 1, .points = 1 << 14, .points_old = 256, .points_ancient = 64};
+
+ChunkValues values_of(std::string_view quantity) {
+    return quantity == kStepTimes ? ChunkValues::whole : ChunkValues::real;
+}
+
+// How many points a line of the rank may have at an age.
+int most_points(const CurveLimits& limits, Seconds age) {
+    if (age >= kAncient) return limits.points_ancient;
+    return age >= kOld ? limits.points_old : limits.points;
+}
+
+CurveLine thinned(const CurveLine& line, int points) {
+    std::vector<CurvePoint> all;
+    all.reserve(line.size());
+    for (std::size_t i = 0; i < line.size(); ++i)
+        all.push_back({static_cast<double>(line.steps[i]), line.values[i]});
+    CurveLine kept;
+    for (const std::size_t i : largest_triangles(all, static_cast<std::size_t>(points)))
+        kept.add(line.steps[i], line.values[i]);
+    return kept;
+}
+
+}  // namespace
+
+CurveLimits curve_limits(int rank) {
+    return rank == 0 ? kJobLimits : kRankLimits;
+}
+
+Result<CurveStore> CurveStore::open(Database& database, StepSampler sampler) {
+    RM_TRY(Statement oldest,
+           database.prepare("SELECT job, received, report FROM steps WHERE "
+                            "epoch = ? AND rank = ? ORDER BY end_offset LIMIT ?"));
+    RM_TRY(Statement drop,
+           database.prepare("DELETE FROM steps WHERE epoch = ?1 AND rank = ?2 AND end_offset IN "
+                            "(SELECT end_offset FROM steps WHERE epoch = ?1 AND rank = ?2 "
+                            "ORDER BY end_offset LIMIT ?3)"));
+    RM_TRY(Statement put_chunk,
+           database.prepare("INSERT OR REPLACE INTO curves (job, rank, quantity, epoch, "
+                            "first_step, last_step, data) VALUES (?, ?, ?, ?, ?, ?, ?)"));
+    RM_TRY(Statement put_rank,
+           database.prepare("INSERT INTO curve_ranks (job, rank, points, newest) "
+                            "VALUES (?, ?, ?, ?) ON CONFLICT (job, rank) DO UPDATE SET "
+                            "points = points + excluded.points, newest = excluded.newest"));
+    RM_TRY(Statement long_ranks,
+           database.prepare("SELECT job, rank, points, newest FROM curve_ranks WHERE "
+                            "(rank = 0 AND (points > ?1 OR (points > ?2 AND newest < ?5) OR "
+                            "(points > ?3 AND newest < ?6))) OR "
+                            "(rank > 0 AND (points > ?4 OR (points > ?7 AND newest < ?5) OR "
+                            "(points > ?8 AND newest < ?6))) LIMIT ?9"));
+    RM_TRY(Statement set_points,
+           database.prepare("UPDATE curve_ranks SET points = ? WHERE job = ? AND rank = ?"));
+    RM_TRY(Statement quantities,
+           database.prepare("SELECT DISTINCT quantity FROM curves WHERE job = ? AND rank = ?"));
+    RM_TRY(Statement chunks,
+           database.prepare("SELECT epoch, data FROM curves WHERE job = ? AND rank = ? AND "
+                            "quantity = ? ORDER BY epoch, first_step"));
+    RM_TRY(Statement drop_line,
+           database.prepare("DELETE FROM curves WHERE job = ? AND rank = ? AND quantity = ?"));
+    Statements statements{std::move(oldest),     std::move(drop),       std::move(put_chunk),
+                          std::move(put_rank),   std::move(long_ranks), std::move(set_points),
+                          std::move(quantities), std::move(chunks),     std::move(drop_line)};
+    CurveStore store(std::move(statements), std::move(sampler));
+    RM_RETURN_IF_ERROR(store.count_whole(database));
+    return store;
+}
+
+Status CurveStore::count_whole(Database& database) {
+    RM_TRY(Statement count, database.prepare("SELECT epoch, rank, COUNT(*), MAX(received) "
+                                             "FROM steps GROUP BY epoch, rank"));
+    whole_.clear();
+    while (true) {
+        RM_TRY(const bool more, count.step());
+        if (!more) return {};
+        whole_[{count.whole(0), static_cast<int>(count.whole(1))}] = {
+            static_cast<int>(count.whole(2)), {count.whole(3)}};
+    }
+}
+
+Status CurveStore::kept_step(Epoch epoch, int rank, WallTime received) {
+    WholeReports& whole = whole_[{epoch.value, rank}];
+    ++whole.count;
+    whole.newest = received;
+    const CurveLimits limits = curve_limits(rank);
+    if (!sampler_ || whole.count < 2 * limits.whole) return {};
+    return pack(epoch, rank, whole.count - limits.whole);
+}
+
+Status CurveStore::pack(Epoch epoch, int rank, int count) {
+    std::map<std::string, CurveLine> lines;
+    std::string job;
+    WallTime newest;
+    sql_.oldest.bind_all(epoch, rank, count);
+    while (true) {
+        RM_TRY(const bool more, sql_.oldest.step());
+        if (!more) break;
+        const auto report = sampler_(sql_.oldest.text(2), rank);
+        if (!report) continue;
+        job = sql_.oldest.text(0);
+        newest = {sql_.oldest.whole(1)};
+        lines[std::string(kStepTimes)].add(report->step, static_cast<double>(newest.micros));
+        for (const auto& [quantity, value] : report->samples)
+            lines[quantity].add(report->step, value);
+    }
+    for (const auto& [quantity, line] : lines)
+        RM_RETURN_IF_ERROR(put({job, rank, quantity}, epoch, line));
+    RM_RETURN_IF_ERROR(sql_.drop.bind_all(epoch, rank, count).run());
+    whole_[{epoch.value, rank}].count -= count;
+    if (lines.empty()) return {};
+    const auto points = static_cast<std::int64_t>(lines.at(std::string(kStepTimes)).size());
+    return sql_.put_rank.bind_all(job, rank, points, newest).run();
+}
+
+Status CurveStore::put(const LineKey& key, Epoch epoch, const CurveLine& line) {
+    return sql_.put_chunk
+        .bind_all(key.job, key.rank, key.quantity, epoch, line.steps.front(), line.steps.back())
+        .bind_blob(7, encode_chunk(line, values_of(key.quantity)))
+        .run();
+}
+
+Result<bool> CurveStore::tidy(WallTime now) {
+    if (!sampler_) return false;
+    RM_TRY(const bool packed, pack_ended(now));
+    RM_TRY(const bool thinned, thin_long(now));
+    return packed || thinned;
+}
+
+Result<bool> CurveStore::pack_ended(WallTime now) {
+    for (const auto& [key, whole] : whole_) {
+        const Seconds quiet = now - whole.newest;
+        const bool is_old = key.second > 0 && quiet >= kOld;
+        const int kept = is_old ? 0 : curve_limits(key.second).whole_ended;
+        if (whole.count <= kept || quiet < kEnded) continue;
+        RM_RETURN_IF_ERROR(pack({key.first}, key.second, whole.count - kept));
+        return true;
+    }
+    return false;
+}
+
+Result<bool> CurveStore::thin_long(WallTime now) {
+    struct LongRank {
+        std::string job;
+        int rank = 0;
+        int points = 0;
+    };
+    std::vector<LongRank> found;
+    sql_.long_ranks.bind_all(kJobLimits.points, kJobLimits.points_old, kJobLimits.points_ancient,
+                             kRankLimits.points, now + Seconds{-kOld.value},
+                             now + Seconds{-kAncient.value}, kRankLimits.points_old,
+                             kRankLimits.points_ancient, kThinnedAtOnce);
+    while (true) {
+        RM_TRY(const bool more, sql_.long_ranks.step());
+        if (!more) break;
+        const int rank = static_cast<int>(sql_.long_ranks.whole(1));
+        const Seconds age = now - WallTime{sql_.long_ranks.whole(3)};
+        found.push_back({sql_.long_ranks.text(0), rank, most_points(curve_limits(rank), age)});
+    }
+    // Half of the limit, so that a live line has room to grow.
+    for (const LongRank& one : found)
+        RM_RETURN_IF_ERROR(thin_rank(one.job, one.rank, one.points / 2));
+    return !found.empty();
+}
+
+Status CurveStore::thin_rank(const std::string& job, int rank, int points) {
+    std::vector<std::string> quantities;
+    sql_.quantities.bind_all(job, rank);
+    while (true) {
+        RM_TRY(const bool more, sql_.quantities.step());
+        if (!more) break;
+        quantities.push_back(sql_.quantities.text(0));
+    }
+    for (const std::string& quantity : quantities)
+        RM_RETURN_IF_ERROR(thin_line({job, rank, quantity}, points));
+    return sql_.set_points.bind_all(points, job, rank).run();
+}
+
+Status CurveStore::thin_line(const LineKey& key, int points) {
+    std::map<std::int64_t, CurveLine> parts;
+    sql_.chunks.bind_all(key.job, key.rank, key.quantity);
+    while (true) {
+        RM_TRY(const bool more, sql_.chunks.step());
+        if (!more) break;
+        RM_RETURN_IF_ERROR(decode_chunk(sql_.chunks.text(1), parts[sql_.chunks.whole(0)]));
+    }
+    const CurveLine line = thinned(joined(parts), points);
+    if (line.size() == 0) return {};
+    RM_RETURN_IF_ERROR(sql_.drop_line.bind_all(key.job, key.rank, key.quantity).run());
+    return put(key, {parts.rbegin()->first}, line);
+}
+
+CurveLine joined(const std::map<std::int64_t, CurveLine>& parts) {
+    CurveLine line;
+    for (const auto& [epoch, part] : parts) {
+        if (part.size() == 0) continue;
+        const auto again =
+            std::lower_bound(line.steps.begin(), line.steps.end(), part.steps.front());
+        const auto kept = static_cast<std::size_t>(again - line.steps.begin());
+        line.steps.resize(kept);
+        line.values.resize(kept);
+        line.steps.insert(line.steps.end(), part.steps.begin(), part.steps.end());
+        line.values.insert(line.values.end(), part.values.begin(), part.values.end());
+    }
+    return line;
+}
+
+}  // namespace rm

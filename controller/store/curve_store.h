@@ -1,0 +1,143 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "controller/curves/chunk.h"
+#include "controller/store/sqlite.h"
+
+// The curves of jobs in telemetry.db. Reports of steps are kept whole while they are new; older
+// ones are packed into chunks of one quantity each, a tenth of the size, and lines that grow long
+// or old are thinned, so that a job of a million steps and years of history stay small.
+namespace rm {
+
+// How many reports of a rank are kept whole, and how many points its lines keep.
+struct CurveLimits {
+    int whole = 1024;           // reports, at least; twice as many at most
+    int whole_ended = 64;       // after kEnded without a report
+    int points = 1 << 20;       // of a line, at most; half as many at least
+    int points_old = 4096;      // of lines whose last step is older than kOld
+    int points_ancient = 1024;  // than kAncient
+};
+constexpr Seconds kEnded{3600};
+constexpr Seconds kOld{30.0 * 24 * 3600};
+constexpr Seconds kAncient{365.0 * 24 * 3600};
+CurveLimits curve_limits(int rank);
+
+// The writer's half: belongs to the telemetry store and runs in its transactions.
+class CurveStore {
+public:
+    // Without a sampler nothing is packed.
+    static Result<CurveStore> open(Database& database, StepSampler sampler);
+
+    // Counts the reports that are kept whole: at first, and after a transaction was rolled back.
+    Status count_whole(Database& database);
+    // Counts a kept report of a step and packs the rank's oldest ones once there are many.
+    Status kept_step(Epoch epoch, int rank, WallTime received);
+    // Packs what has been quiet for kEnded, and thins a few lines that are old or long. Returns
+    // whether there is more to do at once.
+    Result<bool> tidy(WallTime now);
+
+private:
+    struct WholeReports {
+        int count = 0;
+        WallTime newest;
+    };
+    using StreamKey = std::pair<std::int64_t, int>;
+    struct LineKey {
+        std::string job;
+        int rank = 0;
+        std::string quantity;
+    };
+    struct Statements {
+        Statement oldest;
+        Statement drop;
+        Statement put_chunk;
+        Statement put_rank;
+        Statement long_ranks;
+        Statement set_points;
+        Statement quantities;
+        Statement chunks;
+        Statement drop_line;
+    };
+    CurveStore(Statements statements, StepSampler sampler)
+        : sql_(std::move(statements)), sampler_(std::move(sampler)) {}
+
+    Status pack(Epoch epoch, int rank, int count);
+    Status put(const LineKey& key, Epoch epoch, const CurveLine& line);
+    Result<bool> pack_ended(WallTime now);
+    Result<bool> thin_long(WallTime now);
+    Status thin_rank(const std::string& job, int rank, int points);
+    Status thin_line(const LineKey& key, int points);
+
+    Statements sql_;
+    StepSampler sampler_;
+    std::map<StreamKey, WholeReports> whole_;
+};
+
+// When each step ended, in microseconds of wall time: a line, but no quantity that readers name.
+constexpr std::string_view kStepTimes = "time";
+// The quantity of evaluations, which are kept as they are.
+constexpr std::string_view kHeldOutLoss = "held_out_loss";
+
+// One line as a reader gets it.
+struct Curve {
+    std::string quantity;
+    int rank = 0;
+    CurveLine line;
+    std::vector<WallTime> times;  // of its points; 0: not known
+};
+
+struct CurveQuery {
+    JobId job;
+    std::vector<std::string> quantities;
+    int rank = 0;
+    std::int64_t from_step = 0;
+    std::optional<std::int64_t> to_step = std::nullopt;  // inclusive
+};
+
+// Reads curves on the connection of its owner, who takes care of threads.
+class CurveReader {
+public:
+    static Result<CurveReader> open(Database& database, StepSampler sampler);
+
+    // The lines over all attempts of the job: where an attempt ran steps again that an earlier one
+    // had run, the later one's values stand. A quantity without values gives an empty line.
+    Result<std::vector<Curve>> read(const CurveQuery& query);
+    // The names of all quantities of a rank, sorted.
+    Result<std::vector<std::string>> quantities(const JobId& job, int rank);
+    // The ranks that have lines, ascending.
+    Result<std::vector<int>> ranks(const JobId& job);
+
+private:
+    struct Statements {
+        Statement chunks;
+        Statement whole;
+        Statement evaluations;
+        Statement quantities;
+        Statement newest;
+        Statement packed_ranks;
+        Statement whole_ranks;
+    };
+    using ByEpoch = std::map<std::int64_t, CurveLine>;
+
+    CurveReader(Statements statements, StepSampler sampler)
+        : sql_(std::move(statements)), sampler_(std::move(sampler)) {}
+
+    Status read_chunks(const CurveQuery& query, const std::string& quantity, ByEpoch& parts);
+    Status read_whole(const CurveQuery& query, std::map<std::string, ByEpoch>& lines);
+    Status read_evaluations(const CurveQuery& query, std::map<std::string, ByEpoch>& lines);
+
+    Statements sql_;
+    StepSampler sampler_;
+};
+
+// Joins the lines of attempts, by epoch: a later attempt's replace all steps from its first on.
+CurveLine joined(const std::map<std::int64_t, CurveLine>& parts);
+
+}  // namespace rm
