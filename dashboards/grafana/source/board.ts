@@ -71,12 +71,9 @@ export const RESTARTS_OF_RUNS = annotation(
   'sum by (run) (increase(ringmaster_train_badput_seconds_total{run=~"$run", cause="restore"}[$__rate_interval])) > 0',
   'run {{run}} restores a checkpoint',
 );
-export const RESTARTS = annotation(
-  'Job starts again',
-  'orange',
-  'sum by (to) (increase(ringmaster_job_transitions_total{from=~"running|stopping", to="pending"}[$__rate_interval])) > 0',
-  'an attempt has ended and its job is {{to}} again',
-);
+// The series of a transition begins with the first one, which `increase` would miss.
+const AGAIN = 'sum(ringmaster_job_transitions_total{from=~"running|stopping", to="pending"}';
+export const RESTARTS = annotation('Job starts again', 'orange', `${AGAIN}) > (${AGAIN} offset 30s) or vector(0))`, 'An attempt has ended; its job waits for devices again.');
 export const ALERTS_OF_RUNS = annotation(
   'Alert',
   'red',

@@ -56,4 +56,6 @@ export const TO_RUN_OF_SERIES: Link = { title: 'This run', url: `/d/ringmaster-r
 export const TO_NODE: Link = { title: "This node's GPUs", url: `/d/ringmaster-gpu?var-node=\${__data.fields.Id}&${KEEP}` };
 export const TO_NODE_OF_SERIES: Link = { title: "This node's GPUs", url: `/d/ringmaster-gpu?var-node=\${__field.labels.node}&${KEEP}` };
 export const TO_NETWORK: Link = { title: 'Ring and network', url: `/d/ringmaster-ring?\${run:queryparam}&${KEEP}` };
-export const TO_PAGE: Link = { title: "This run on Ringmaster's page, with its logs", url: '${page}' };
+const ON_PAGE = "This run on Ringmaster's page, with its logs";
+export const TO_PAGE: Link = { title: ON_PAGE, url: '${page}/runs/${__data.fields.Run}' };
+export const TO_PAGE_OF_SERIES: Link = { title: ON_PAGE, url: '${page}/runs/${__field.labels.run}' };

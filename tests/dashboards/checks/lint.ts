@@ -8,7 +8,7 @@ import { calls, metricNames, nodes, parse, syntaxError, textOf } from './promql.
 const ON_TIME_CHANGE = 2;
 const OF_COUNTERS = new Set(['rate', 'irate', 'increase']);
 // Totals that a reader wants as they are.
-const WHOLE_COUNTERS = new Set(['ringmaster_gpu_xid_errors_total', 'ringmaster_train_tokens_total']);
+const WHOLE_COUNTERS = new Set(['ringmaster_gpu_xid_errors_total', 'ringmaster_job_transitions_total', 'ringmaster_train_tokens_total']);
 
 function boardFaults(board: Board): string[] {
   const faults = [];

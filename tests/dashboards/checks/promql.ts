@@ -7,7 +7,7 @@ export function substituted(expr: string): string {
   return expr
     .replaceAll('$__rate_interval', '1m')
     .replaceAll('$__interval', '15s')
-    .replaceAll(/"\$\w+"/g, '".*"');
+    .replaceAll(/"\$[a-z]+"/g, '".*"');
 }
 
 export interface Parsed {

@@ -1,7 +1,7 @@
 // Is the fleet healthy? The first row answers within ten seconds.
 import { ALERTS, RESTARTS, type Board, type Section } from '../board.js';
 import { GOOD_WHEN_ZERO, NEUTRAL, graph, number, rows, stacked, timeline } from '../panels.js';
-import { TO_NODE, TO_NODE_OF_SERIES, TO_RUN, goodput } from '../queries.js';
+import { TO_NODE, TO_NODE_OF_SERIES, TO_PAGE, TO_RUN, goodput } from '../queries.js';
 
 const health: Section = {
   title: 'Is the fleet healthy?',
@@ -72,7 +72,7 @@ const runs: Section = {
   panels: [
     rows({
       title: 'Runs',
-      description: 'Each run that has devices, or had until two minutes ago. A click on its id opens its dashboard.',
+      description: 'Each run that has devices, or had until two minutes ago. A click on its id opens its dashboard, on its model its page with logs.',
       labels: { run: 'Run', model: 'Model', context: 'Context', user: 'User', mesh: 'Mesh' },
       columns: [
         { title: 'Runs', expr: 'max by (run, model, context, user, mesh) (ringmaster_run_info)', unit: 'short', hidden: true },
@@ -92,7 +92,7 @@ const runs: Section = {
         { title: 'Goodput, 1 h', expr: goodput('', '1h', ' by (run)'), unit: 'percentunit', decimals: 1 },
         { title: 'Alerts', expr: 'count by (run) (ALERTS{alertname=~"Ringmaster.+", alertstate="firing"})', unit: 'short' },
       ],
-      links: { Run: TO_RUN },
+      links: { Run: TO_RUN, Model: TO_PAGE },
       sortBy: 'Tokens/s',
     }),
     rows({

@@ -1,7 +1,7 @@
 // Why is this run slow? The first two rows answer within half a minute.
 import { ALERTS_OF_RUNS, RESTARTS_OF_RUNS, RUN, type Board, type Section } from '../board.js';
 import { NEUTRAL, bars, buckets, graph, number, rows, stacked } from '../panels.js';
-import { GPU_LEGEND, RANK_LEGEND, RUNS, TO_NETWORK, TO_NODE_OF_SERIES, TO_PAGE, TO_RUN, goodput, named, stepTime, workOverMedian } from '../queries.js';
+import { GPU_LEGEND, RANK_LEGEND, RUNS, TO_NETWORK, TO_NODE_OF_SERIES, TO_PAGE, TO_PAGE_OF_SERIES, TO_RUN, goodput, named, stepTime, workOverMedian } from '../queries.js';
 
 const glance: Section = {
   title: 'At a glance',
@@ -11,7 +11,7 @@ const glance: Section = {
       description: 'Trained tokens of all ranks together.',
       unit: 'suffix: tok/s',
       queries: [{ expr: `sum by (run) (rate(ringmaster_train_tokens_total{${RUNS}}[$__rate_interval]))`, legend: '{{run}}' }],
-      links: [TO_PAGE],
+      links: [TO_PAGE_OF_SERIES],
     }),
     number({
       title: 'MFU',
@@ -121,7 +121,7 @@ const why: Section = {
         {
           expr: named(
             `sum by (node, gpu, reason) (rate(ringmaster_gpu_throttle_seconds_total[$__rate_interval]))` +
-              ` * on (node, gpu) group_left (run) max by (run, node, gpu) (ringmaster_rank_step_seconds{${RUNS}} >= bool 0)`,
+              ` and on (node, gpu) ringmaster_rank_step_seconds{${RUNS}}`,
           ),
           legend: `${GPU_LEGEND} {{reason}}`,
         },
