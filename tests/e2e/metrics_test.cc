@@ -72,7 +72,7 @@ protected:
         if (!Prometheus::is_there()) GTEST_SKIP() << Prometheus::kProgram << " is not installed";
         Metrics::SetUp();
         if (HasFatalFailure()) return;
-        prometheus_ = std::make_unique<Prometheus>(controller_, path("prometheus"));
+        prometheus_ = std::make_unique<Prometheus>(std::vector{controller_}, path("prometheus"));
     }
     void TearDown() override {
         prometheus_.reset();

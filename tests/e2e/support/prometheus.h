@@ -2,8 +2,11 @@
 
 #include <unistd.h>
 
+#include <ctime>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/format.h"
 #include "tests/e2e/support/e2e_test.h"
@@ -11,22 +14,24 @@
 
 namespace rm::e2e {
 
-// A real Prometheus that finds a cluster's metrics by the http_sd address alone, every second.
+// A Prometheus has these besides its targets.
+struct MonitoringFiles {
+    std::vector<std::string> rules;  // patterns of files
+    std::string alertmanager;        // host:port; empty: none
+};
+
+// A real Prometheus that finds the metrics of clusters by their http_sd addresses alone, every
+// second.
 class Prometheus {
 public:
     static constexpr const char* kProgram = "/usr/bin/prometheus";
     static bool is_there() { return access(kProgram, X_OK) == 0; }
 
-    // `controller`: HTTP, host:port. Its files are named after `prefix`.
-    Prometheus(const std::string& controller, const std::string& prefix)
+    // `controllers`: HTTP, host:port. Its files are named after `prefix`.
+    Prometheus(const std::vector<std::string>& controllers, const std::string& prefix,
+               const MonitoringFiles& files = {})
         : address_(format("127.0.0.1:{}", free_port())) {
-        write_file(
-            prefix + ".yml",
-            format("global: {{scrape_interval: 1s}}\n"
-                   "scrape_configs:\n"
-                   "  - job_name: ringmaster\n"
-                   "    http_sd_configs: [{{url: 'http://{}/api/v1/sd', refresh_interval: 1s}}]\n",
-                   controller));
+        write_file(prefix + ".yml", configuration(controllers, files));
         process_ = std::make_unique<Process>(
             std::vector<std::string>{kProgram, "--config.file=" + prefix + ".yml",
                                      "--storage.tsdb.path=" + prefix + ".tsdb",
@@ -36,10 +41,24 @@ public:
 
     // The series an instant query finds; empty on errors.
     Json query(const std::string& expression) const {
-        const std::string answer =
-            http_get(address_, "/api/v1/query?query=" + url_encoded(expression));
-        const Json parsed = Json::parse(answer, nullptr, false);
-        return parsed.is_object() ? parsed["data"]["result"] : Json::array();
+        const auto found = data("/api/v1/query?query=" + url_encoded(expression));
+        return found ? (*found)["result"] : Json::array();
+    }
+    // The series of the last minute; nothing when Prometheus refuses the expression.
+    std::optional<Json> query_range(const std::string& expression) const {
+        const auto now = std::time(nullptr);
+        const auto found = data(format("/api/v1/query_range?query={}&start={}&end={}&step=5",
+                                       url_encoded(expression), now - 60, now));
+        if (!found) return std::nullopt;
+        return (*found)["result"];
+    }
+    // All rules with what became of their last evaluation.
+    std::vector<Json> rules() const {
+        std::vector<Json> all;
+        const auto found = data("/api/v1/rules");
+        for (const Json& group : found ? (*found)["groups"] : Json::array())
+            all.insert(all.end(), group["rules"].begin(), group["rules"].end());
+        return all;
     }
     static double value_of(const Json& series) {
         return std::stod(series["value"][1].get<std::string>());
@@ -47,6 +66,28 @@ public:
     std::string err() const { return process_->err(); }
 
 private:
+    static std::string configuration(const std::vector<std::string>& controllers,
+                                     const MonitoringFiles& files) {
+        std::string text = "global: {scrape_interval: 1s, evaluation_interval: 1s}\n";
+        text += files.rules.empty() ? "" : "rule_files:\n";
+        for (const std::string& pattern : files.rules)
+            text += format("  - {}\n", pattern);
+        if (!files.alertmanager.empty())
+            text +=
+                format("alerting: {{alertmanagers: [{{static_configs: [{{targets: ['{}']}}]}}]}}\n",
+                       files.alertmanager);
+        text += "scrape_configs:\n  - job_name: ringmaster\n    http_sd_configs:\n";
+        for (const std::string& controller : controllers)
+            text += format("      - {{url: 'http://{}/api/v1/sd', refresh_interval: 1s}}\n",
+                           controller);
+        return text;
+    }
+    std::optional<Json> data(const std::string& path) const {
+        Json parsed = Json::parse(http_get(address_, path), nullptr, false);
+        if (!parsed.is_object() || parsed.value("status", "") != "success") return std::nullopt;
+        return parsed["data"];
+    }
+
     const std::string address_;
     std::unique_ptr<Process> process_;
 };
