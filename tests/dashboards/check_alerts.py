@@ -71,6 +71,17 @@ def xid_faults(alerts, hardware):
                 yield f"{name} lists {numbers}; service/gpu/fitness.cc has {'|'.join(sorted(hardware, key=int))}"
 
 
+def documented(root):
+    rows = re.findall(r"^\| `(ringmaster_\w+)` \| (\w+)", (root / "docs/metrics.md").read_text(), re.M)
+    parts = {"histogram": ("_bucket", "_sum", "_count")}
+    return {name + part for name, kind in rows for part in parts.get(kind, ("",))}
+
+
+def series_faults(name, expr, known):
+    used = {word for word in re.findall(r"[\w:]+", re.sub(r'"[^"]*"', "", expr)) if "ringmaster_" in word}
+    yield from (f"{name}: there is no series {word}" for word in sorted(used - known))
+
+
 def runbook_faults(root, alerts):
     index = (root / "docs/runbooks/README.md").read_text()
     pages = {path.stem for path in (root / "docs/runbooks").glob("Ringmaster*.md")}
@@ -94,6 +105,11 @@ def unknown_verbs(root, text):
 
 def all_faults(root, alerts, tests):
     tested = directions(tests)
+    recorded = {rule["record"]: rule for file in yaml_files(root / "dashboards/prometheus/rules")
+                for group in file["groups"] for rule in group["rules"]}
+    known = documented(root) | set(recorded)
+    for name, rule in {**recorded, **alerts}.items():
+        yield from series_faults(name, rule["expr"], known)
     runbooks = {path.stem for path in (root / "docs/runbooks").glob("*.md")}
     for name, rule in alerts.items():
         yield from (f"{name}: {fault}" for fault in faults_of(name, rule, tested, runbooks))
@@ -138,7 +154,10 @@ def self_test(root, alerts, tests):
     other_xids = copy.deepcopy(alerts)
     other_xids["RingmasterXidHardware"]["expr"] = other_xids["RingmasterXidHardware"]["expr"].replace("79|", "")
     planted.append((other_xids, tests))
-    planted.append(({**alerts, "RingmasterNew": {"labels": {"severity": "page"}}}, tests))
+    planted.append(({**alerts, "RingmasterNew": {"labels": {"severity": "page"}, "expr": "vector(1)"}}, tests))
+    typo = copy.deepcopy(alerts)
+    typo["RingmasterNodeLost"]["expr"] = "ringmaster_nodes_up == 0"
+    planted.append((typo, tests))
     missed = [number for number, case in enumerate(planted) if not list(all_faults(root, *case))]
     print(f"{len(planted)} planted faults, missed: {missed}")
     return 1 if missed else 0
