@@ -35,7 +35,9 @@ public:
         process_ = std::make_unique<Process>(
             std::vector<std::string>{kProgram, "--config.file=" + prefix + ".yml",
                                      "--storage.tsdb.path=" + prefix + ".tsdb",
-                                     "--web.listen-address=" + address_, "--log.level=warn"},
+                                     "--web.listen-address=" + address_, "--log.level=warn",
+                                     // The first notification may come before the way is known.
+                                     "--rules.alert.resend-delay=1s"},
             std::vector<std::string>{}, prefix);
     }
 
