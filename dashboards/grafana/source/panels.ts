@@ -44,6 +44,9 @@ export interface Look {
   links?: Link[];
 }
 
+// A line goes on over gaps up to this many milliseconds: steps with long contexts take minutes.
+const LONGEST_GAP = 3_600_000;
+
 export const GOOD_WHEN_ZERO: Level[] = [{ color: 'green' }, { color: 'red', at: 1 }];
 export const NEUTRAL: Level[] = [{ color: 'blue' }];
 
@@ -129,6 +132,7 @@ export function graph(look: Look): timeseries.PanelBuilder {
     .lineWidth(1)
     .fillOpacity(8)
     .showPoints(common.VisibilityMode.Never)
+    .spanNulls(LONGEST_GAP)
     .legend(legend())
     .tooltip(new common.VizTooltipOptionsBuilder().mode(common.TooltipDisplayMode.Multi).sort(common.SortOrder.Descending));
   if (look.levels) builder.thresholdsStyle(new common.GraphThresholdsStyleConfigBuilder().mode(common.GraphThresholdsStyleMode.Line));

@@ -30,9 +30,19 @@ export const RANK_LEGEND = '{{hostname}} GPU {{gpu}}, rank {{rank}}';
 export const GPU_LEGEND = '{{hostname}} GPU {{gpu}}';
 export const LINK_LEGEND = '{{src_name}} to {{dst_name}}';
 
-// Seconds in steps, per second, of each run.
+// Seconds in steps, per second, of each run, where a step ended. Counters of runs and ranks grow when a step ends; over
+// this, their rates are right for steps of any length, and absent where none ended.
 export function stepTime(runs: string): string {
-  return `sum by (run) (rate(ringmaster_train_step_duration_seconds_sum{${runs}}[$__rate_interval]))`;
+  return `(sum by (run) (rate(ringmaster_train_step_duration_seconds_sum{${runs}}[$__rate_interval])) > 0)`;
+}
+
+// The rate of a counter of ranks while steps run, by run and other labels.
+export function whileStepping(counter: string, labels: string): string {
+  return `sum by (run${labels}) (rate(${counter}[$__rate_interval])) / on (run) group_left () ${stepTime('')}`;
+}
+
+export function tokensPerSecond(runs: string): string {
+  return whileStepping(`ringmaster_train_tokens_total{${runs}}`, '');
 }
 
 // A rank's work over the median of its run.

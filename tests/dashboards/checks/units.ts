@@ -2,7 +2,7 @@
 import type { SyntaxNode } from '@lezer/common';
 import { type Series, family, isForeign } from './catalogue.js';
 import type { Use } from './model.js';
-import { type Parsed, children, parse, textOf } from './promql.js';
+import { type Parsed, children, parse, syntaxError, textOf } from './promql.js';
 
 // Powers of base units. `any`: a number that takes the other side's unit; seconds since 1970 are `epoch`.
 type Unit = Record<string, number> | 'any';
@@ -37,6 +37,7 @@ const PANEL_UNITS: Record<string, Unit> = {
   'suffix: tok/s': { second: -1 },
   'suffix:/h': { second: -1 },
 };
+const OPERATIONS = new Set(['Add', 'Sub', 'Mul', 'Div', 'Mod', 'Eql', 'Neq', 'Gtr', 'Gte', 'Lss', 'Lte', 'And', 'Or', 'Unless']);
 const PER_SECOND = new Set(['rate', 'irate', 'deriv']);
 const ALWAYS_NONE = new Set(['count', 'count_over_time', 'absent', 'changes', 'resets', 'group']);
 
@@ -122,7 +123,7 @@ class Inference {
 
   private ofBinary(node: SyntaxNode): Unit {
     const [first, second] = this.expressions(node);
-    const operation = children(node).find((child) => child.name !== first!.name && /^(Add|Sub|Mul|Div|Mod|Pow|Eql?c?|Neq|Gt[re]|Lss|Lte|Gte|Gtr|EqlC|And|Or|Unless)$/.test(child.name))!.name;
+    const operation = children(node).find((child) => OPERATIONS.has(child.name))!.name;
     const left = this.of(first!);
     const right = this.of(second!);
     const isBool = children(node).some((child) => child.name === 'BoolModifier');
@@ -190,7 +191,7 @@ function fault(use: Use, known: Map<string, Series>): string | undefined {
 
 export function wrongUnits(uses: Use[], known: Map<string, Series>): string[] {
   return uses
-    .filter((use) => use.unit !== undefined)
+    .filter((use) => use.unit !== undefined && !syntaxError(use.expr))
     .flatMap((use) => {
       const found = fault(use, known);
       return found ? [`${use.where}: ${found}`] : [];

@@ -1,7 +1,7 @@
 // Is the fleet healthy? The first row answers within ten seconds.
 import { ALERTS, RESTARTS, type Board, type Section } from '../board.js';
 import { GOOD_WHEN_ZERO, NEUTRAL, graph, number, rows, stacked, timeline } from '../panels.js';
-import { TO_NODE, TO_NODE_OF_SERIES, TO_PAGE, TO_RUN, goodput } from '../queries.js';
+import { TO_NODE, TO_NODE_OF_SERIES, TO_PAGE, TO_RUN, goodput, tokensPerSecond } from '../queries.js';
 
 const health: Section = {
   title: 'Is the fleet healthy?',
@@ -54,7 +54,7 @@ const health: Section = {
       title: 'Tokens per second',
       description: 'All runs together train this many.',
       unit: 'suffix: tok/s',
-      queries: [{ expr: 'sum(rate(ringmaster_train_tokens_total[$__rate_interval]))' }],
+      queries: [{ expr: `sum(${tokensPerSecond('')})` }],
       levels: NEUTRAL,
     }),
     number({
@@ -79,7 +79,7 @@ const runs: Section = {
         { title: 'Step', expr: 'max by (run) (ringmaster_train_step)', unit: 'none' },
         { title: 'Loss', expr: 'max by (run) (ringmaster_train_loss)', unit: 'none', decimals: 4 },
         { title: 'MFU', expr: 'max by (run) (ringmaster_train_mfu_ratio{convention="causal"})', unit: 'percentunit', decimals: 1 },
-        { title: 'Tokens/s', expr: 'sum by (run) (rate(ringmaster_train_tokens_total[$__rate_interval]))', unit: 'suffix: tok/s' },
+        { title: 'Tokens/s', expr: tokensPerSecond(''), unit: 'suffix: tok/s' },
         { title: 'Step time', expr: 'max by (run) (ringmaster_train_median_step_seconds)', unit: 's' },
         { title: 'Since last step', expr: 'time() - max by (run) (ringmaster_train_last_step_timestamp_seconds)', unit: 's', decimals: 0 },
         {

@@ -1,6 +1,6 @@
 // The queue, what runs cost, and how much of the time counts.
 import { ALERTS, RESTARTS, RUN, type Board, type Section } from '../board.js';
-import { GOOD_WHEN_ZERO, bars, buckets, graph, number, rows, stacked } from '../panels.js';
+import { bars, buckets, graph, number, rows, stacked } from '../panels.js';
 import { RUNS, TO_RUN, TO_RUN_OF_SERIES, goodput, named } from '../queries.js';
 
 const COST_RATE = `sum by (currency) (deriv(ringmaster_run_cost{${RUNS}}[$__rate_interval])) * 3600`;
@@ -53,7 +53,7 @@ const glance: Section = {
       unit: 'short',
       width: 4,
       queries: [{ expr: 'sum(ringmaster_devices{state="free"})' }],
-      levels: GOOD_WHEN_ZERO,
+      levels: [{ color: 'green' }, { color: 'orange', at: 1 }],
     }),
   ],
 };
@@ -104,11 +104,11 @@ const time: Section = {
   title: 'Goodput',
   panels: [
     graph({
-      title: 'Goodput of each run',
-      description: 'The share of its time that went into steps that count.',
+      title: 'Goodput of each run, over an hour',
+      description: 'The share of its time that went into steps that count, by the recording rule of dashboards/prometheus.',
       unit: 'percentunit',
       max: 1,
-      queries: [{ expr: goodput(RUNS, '$__rate_interval', ' by (run)'), legend: '{{run}}' }],
+      queries: [{ expr: `max by (run) (run:ringmaster_train_goodput:ratio_rate1h{${RUNS}})`, legend: '{{run}}' }],
       links: [TO_RUN_OF_SERIES],
     }),
     stacked({

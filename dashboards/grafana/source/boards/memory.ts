@@ -1,7 +1,7 @@
 // Memory of devices and hosts, and what moves between them.
 import { ALERTS_OF_RUNS, GPU_OF_RANK, NODE, RESTARTS_OF_RUNS, RUN, type Board, type Section } from '../board.js';
 import { graph, number, stacked } from '../panels.js';
-import { GPUS, GPU_LEGEND, NODES, RANKS, RANK_LEGEND, RUNS, TO_NODE_OF_SERIES, named, stepTime } from '../queries.js';
+import { GPUS, GPU_LEGEND, NODES, RANKS, RANK_LEGEND, RUNS, TO_NODE_OF_SERIES, named, stepTime, whileStepping } from '../queries.js';
 
 const BY_RANK = 'by (run, node, gpu, rank)';
 const HELD = `sum ${BY_RANK} (ringmaster_device_memory_bytes{${RANKS}})`;
@@ -133,14 +133,14 @@ const host: Section = {
       description: 'Compare with "Copies inside nodes" on Ring and network: that is the limit.',
       unit: 'Bps',
       width: 8,
-      queries: [{ expr: named(`sum ${BY_RANK} (rate(ringmaster_h2d_bytes_total{${RANKS}}[$__rate_interval]))`), legend: RANK_LEGEND }],
+      queries: [{ expr: named(whileStepping(`ringmaster_h2d_bytes_total{${RANKS}}`, ', node, gpu, rank')), legend: RANK_LEGEND }],
     }),
     graph({
       title: 'Device to host',
       description: 'Compare with "Copies inside nodes" on Ring and network: that is the limit.',
       unit: 'Bps',
       width: 8,
-      queries: [{ expr: named(`sum ${BY_RANK} (rate(ringmaster_d2h_bytes_total{${RANKS}}[$__rate_interval]))`), legend: RANK_LEGEND }],
+      queries: [{ expr: named(whileStepping(`ringmaster_d2h_bytes_total{${RANKS}}`, ', node, gpu, rank')), legend: RANK_LEGEND }],
     }),
     graph({
       title: 'Free disk of machines',

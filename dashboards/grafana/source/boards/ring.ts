@@ -1,9 +1,9 @@
 // Communication: which axis and which link makes compute wait.
 import { ALERTS_OF_RUNS, NODE, RESTARTS_OF_RUNS, RUN, type Board, type Section } from '../board.js';
 import { GOOD_WHEN_ZERO, graph, matrix, number, rows, stacked } from '../panels.js';
-import { LINK_LEGEND, NODES, RANK_LEGEND, RUNS, TO_NODE_OF_SERIES, linkNamed, named, stepTime } from '../queries.js';
+import { LINK_LEGEND, NODES, RANK_LEGEND, RUNS, TO_NODE_OF_SERIES, linkNamed, named, stepTime, whileStepping } from '../queries.js';
 
-const BY_RANK = 'sum by (run, node, gpu, rank)';
+const OF_RANK = ', node, gpu, rank';
 const OF_RANKS = `${RUNS}, ${NODES}`;
 const NETWORK = 'class="network", src!="", dst!=""';
 const BANDWIDTH = `max by (src, dst) (ringmaster_link_bandwidth_bytes_per_second{${NETWORK}})`;
@@ -31,7 +31,7 @@ const glance: Section = {
       description: 'By all ranks together.',
       unit: 'Bps',
       width: 4,
-      queries: [{ expr: `sum by (run) (rate(ringmaster_ring_tx_bytes_total{${RUNS}}[$__rate_interval]))`, legend: '{{run}}' }],
+      queries: [{ expr: whileStepping(`ringmaster_ring_tx_bytes_total{${RUNS}}`, ''), legend: '{{run}}' }],
     }),
     number({
       title: 'Sent for each token',
@@ -84,7 +84,7 @@ const axes: Section = {
       min: 0,
       queries: [
         {
-          expr: `avg by (run, axis) (rate(ringmaster_axis_exposed_seconds_total{${OF_RANKS}}[$__rate_interval])) / on (run) group_left ${stepTime(RUNS)}`,
+          expr: `avg by (run, axis) (rate(ringmaster_axis_exposed_seconds_total{${OF_RANKS}}[$__rate_interval])) / on (run) group_left () ${stepTime(RUNS)}`,
           legend: '{{run}} {{axis}}',
         },
       ],
@@ -96,7 +96,7 @@ const axes: Section = {
       min: 0,
       queries: [
         {
-          expr: named(`${BY_RANK} (rate(ringmaster_ring_wait_seconds_total{${OF_RANKS}}[$__rate_interval])) / on (run) group_left ${stepTime(RUNS)}`),
+          expr: named(whileStepping(`ringmaster_ring_wait_seconds_total{${OF_RANKS}}`, OF_RANK)),
           legend: RANK_LEGEND,
         },
       ],
@@ -106,13 +106,13 @@ const axes: Section = {
       title: 'Sent by axis',
       description: 'Bytes per second of all ranks, by axis of the mesh.',
       unit: 'Bps',
-      queries: [{ expr: `sum by (run, axis) (rate(ringmaster_axis_tx_bytes_total{${OF_RANKS}}[$__rate_interval]))`, legend: '{{run}} {{axis}}' }],
+      queries: [{ expr: whileStepping(`ringmaster_axis_tx_bytes_total{${OF_RANKS}}`, ', axis'), legend: '{{run}} {{axis}}' }],
     }),
     graph({
       title: 'Sent along the ring by rank',
       description: 'Ranks of one ring send alike.',
       unit: 'Bps',
-      queries: [{ expr: named(`${BY_RANK} (rate(ringmaster_ring_tx_bytes_total{${OF_RANKS}}[$__rate_interval]))`), legend: RANK_LEGEND }],
+      queries: [{ expr: named(whileStepping(`ringmaster_ring_tx_bytes_total{${OF_RANKS}}`, OF_RANK)), legend: RANK_LEGEND }],
       links: [TO_NODE_OF_SERIES],
     }),
   ],

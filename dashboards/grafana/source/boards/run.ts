@@ -1,7 +1,7 @@
 // Why is this run slow? The first two rows answer within half a minute.
 import { ALERTS_OF_RUNS, RESTARTS_OF_RUNS, RUN, type Board, type Section } from '../board.js';
 import { NEUTRAL, bars, buckets, graph, number, rows, stacked } from '../panels.js';
-import { GPU_LEGEND, RANK_LEGEND, RUNS, TO_NETWORK, TO_NODE_OF_SERIES, TO_PAGE, TO_PAGE_OF_SERIES, TO_RUN, goodput, named, stepTime, workOverMedian } from '../queries.js';
+import { GPU_LEGEND, RANK_LEGEND, RUNS, TO_NETWORK, TO_NODE_OF_SERIES, TO_PAGE, TO_PAGE_OF_SERIES, TO_RUN, goodput, named, stepTime, tokensPerSecond, whileStepping, workOverMedian } from '../queries.js';
 
 const glance: Section = {
   title: 'At a glance',
@@ -10,7 +10,7 @@ const glance: Section = {
       title: 'Tokens per second',
       description: 'Trained tokens of all ranks together.',
       unit: 'suffix: tok/s',
-      queries: [{ expr: `sum by (run) (rate(ringmaster_train_tokens_total{${RUNS}}[$__rate_interval]))`, legend: '{{run}}' }],
+      queries: [{ expr: tokensPerSecond(RUNS), legend: '{{run}}' }],
       links: [TO_PAGE_OF_SERIES],
     }),
     number({
@@ -87,7 +87,7 @@ const why: Section = {
       height: 9,
       queries: [
         {
-          expr: `sum by (run, phase) (rate(ringmaster_train_phase_seconds_total{${RUNS}}[$__rate_interval])) / on (run) group_left ${stepTime(RUNS)}`,
+          expr: `sum by (run, phase) (rate(ringmaster_train_phase_seconds_total{${RUNS}}[$__rate_interval])) / on (run) group_left () ${stepTime(RUNS)}`,
           legend: '{{phase}}',
         },
       ],
@@ -166,7 +166,7 @@ const training: Section = {
       description: 'All ranks together.',
       unit: 'suffix: tok/s',
       width: 8,
-      queries: [{ expr: `sum by (run) (rate(ringmaster_train_tokens_total{${RUNS}}[$__rate_interval]))`, legend: '{{run}}' }],
+      queries: [{ expr: tokensPerSecond(RUNS), legend: '{{run}}' }],
     }),
     graph({
       title: 'MFU and HFU',
@@ -183,7 +183,7 @@ const training: Section = {
       description: 'Model FLOPs of all ranks, attention counted causal.',
       unit: 'flops',
       width: 8,
-      queries: [{ expr: `sum by (run) (rate(ringmaster_train_flops_total{${RUNS}}[$__rate_interval]))`, legend: '{{run}}' }],
+      queries: [{ expr: whileStepping(`ringmaster_train_flops_total{${RUNS}}`, ''), legend: '{{run}}' }],
     }),
     graph({
       title: 'Duration of a step',
