@@ -1,13 +1,13 @@
 #include "controller/store/space_guard.h"
 
 #include <fcntl.h>
-#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 
+#include "base/os/disk_space.h"
 #include "base/os/unique_fd.h"
 
 namespace rm {
@@ -41,23 +41,20 @@ bool take(const std::string& path, Bytes size) {
 
 Result<std::unique_ptr<SpaceGuard>> SpaceGuard::open(const std::string& directory,
                                                      SpaceMarks marks) {
-    struct statvfs system {};
-    if (::statvfs(directory.c_str(), &system) != 0) {
+    const auto disk = disk_space(directory);
+    if (!disk) {
         return make_error(ErrorCode::unavailable, "cannot read the free space of {}: {}", directory,
                           std::strerror(errno));
     }
-    const Bytes total{static_cast<std::int64_t>(system.f_blocks * system.f_frsize)};
-    std::unique_ptr<SpaceGuard> guard(new SpaceGuard(directory, lowered(marks, total)));
+    std::unique_ptr<SpaceGuard> guard(new SpaceGuard(directory, lowered(marks, disk->capacity)));
     std::remove(reserve_file(directory).c_str());
     guard->restore_reserve();
     return guard;
 }
 
 Bytes SpaceGuard::free_bytes() const {
-    struct statvfs system {};
     // If the free space is unknown, assume enough: the writes themselves will fail.
-    if (::statvfs(directory_.c_str(), &system) != 0) return marks_.telemetry;
-    return {static_cast<std::int64_t>(system.f_bavail * system.f_frsize)};
+    return disk_space(directory_).value_or(DiskSpace{marks_.telemetry, {}}).free;
 }
 
 Status SpaceGuard::check_submit() const {

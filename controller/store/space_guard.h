@@ -27,6 +27,7 @@ public:
     static Result<std::unique_ptr<SpaceGuard>> open(const std::string& directory, SpaceMarks marks);
 
     Bytes free_bytes() const;
+    const std::string& directory() const { return directory_; }
     // RESOURCE_EXHAUSTED says how much is free, how much is needed and where.
     Status check_submit() const;
     // Whether telemetry is refused now: workers keep it and send it again. Refusals are counted.

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "base/os/disk_space.h"
 #include "base/os/unique_fd.h"
 #include "worker/dir/files.h"
 
@@ -48,9 +48,7 @@ bool write_all(int fd, std::int64_t size) {
 }  // namespace
 
 Bytes free_space(const std::string& directory) {
-    struct statvfs space {};
-    if (::statvfs(directory.c_str(), &space) != 0) return {};
-    return {static_cast<std::int64_t>(space.f_bavail) * static_cast<std::int64_t>(space.f_frsize)};
+    return disk_space(directory).value_or(DiskSpace{}).free;
 }
 
 RootInfo look_at_root(const DeclaredRoot& root) {
