@@ -7,13 +7,19 @@ namespace rm {
 Result<Principal> Gatekeeper::admit(const Presented& presented, const CallFacts& call) const {
     const Result<Principal> principal = identify(presented);
     if (!principal) {
-        record({}, call, "", principal.error());
+        refused({}, call, principal.error());
         return principal;
     }
     const Status allowed = allow(*principal, access(call.method));
     if (allowed) return principal;
-    record(*principal, call, "", allowed);
+    refused(*principal, call, allowed);
     return allowed.error();
+}
+
+void Gatekeeper::refused(const Principal& principal, const CallFacts& call,
+                         const Status& status) const {
+    tell(call, status);
+    record(principal, call, "", status);
 }
 
 const MethodAccess* Gatekeeper::access(std::string_view method) const {
@@ -31,7 +37,18 @@ std::string_view short_method(std::string_view method) {
     return package == std::string_view::npos ? method : method.substr(package + 1);
 }
 
+std::string_view code_of(const Status& status) {
+    return status ? AuditEntry::kOk : to_string(status.error().code);
+}
+
 }  // namespace
+
+void Gatekeeper::tell(const CallFacts& call, const Status& status) const {
+    if (watch_ == nullptr) return;
+    const MethodAccess* known = access(call.method);
+    watch_->ended(known == nullptr ? "other" : known->method, code_of(status),
+                  {call.since_begin.seconds()});
+}
 
 Status Gatekeeper::allow(const Principal& principal, const MethodAccess* access) const {
     if (access == nullptr) {
@@ -45,6 +62,7 @@ Status Gatekeeper::allow(const Principal& principal, const MethodAccess* access)
 
 void Gatekeeper::ended(const Presented& presented, const CallFacts& call,
                        const std::string& subject, const Status& status) const {
+    tell(call, status);
     const MethodAccess* known = access(call.method);
     if (known == nullptr || !known->changes) return;
     const Result<Principal> principal = identify(presented);
@@ -61,7 +79,7 @@ void Gatekeeper::record(const Principal& principal, const CallFacts& call,
                    .peer = std::string(call.peer),
                    .method = known ? std::string(call.method) : "unknown",
                    .subject = subject,
-                   .code = std::string(status ? AuditEntry::kOk : to_string(status.error().code)),
+                   .code = std::string(code_of(status)),
                    .reason = status ? "" : status.error().message,
                    .arguments = std::string(call.arguments)});
 }

@@ -131,7 +131,7 @@ private:
     }
 
     void ended(const grpc::Status& status) {
-        gatekeeper_.ended(presented_, {call_.method(), peer_, arguments_}, subject_,
+        gatekeeper_.ended(presented_, {call_.method(), peer_, arguments_, since_begin_}, subject_,
                           status.ok() ? Status() : Status(from_grpc(status)));
     }
 
@@ -141,17 +141,41 @@ private:
     std::string peer_;
     std::string subject_;
     std::string arguments_;
+    const Stopwatch since_begin_;
+};
+
+// For calls without an audit row, whose messages may be of any kind.
+class CallEnd final : public grpc::experimental::Interceptor {
+public:
+    CallEnd(const Gatekeeper& gatekeeper, grpc::experimental::ServerRpcInfo& call)
+        : gatekeeper_(gatekeeper), call_(call) {}
+
+    void Intercept(grpc::experimental::InterceptorBatchMethods* methods) override {
+        if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_STATUS)) {
+            const grpc::Status status = methods->GetSendStatus();
+            gatekeeper_.ended({},
+                              {.method = call_.method(), .peer = {}, .since_begin = since_begin_},
+                              "", status.ok() ? Status() : Status(from_grpc(status)));
+        }
+        methods->Proceed();
+    }
+
+private:
+    const Gatekeeper& gatekeeper_;
+    grpc::experimental::ServerRpcInfo& call_;
+    const Stopwatch since_begin_;
 };
 
 class AuditorFactory final : public grpc::experimental::ServerInterceptorFactoryInterface {
 public:
     explicit AuditorFactory(const Gatekeeper& gatekeeper) : gatekeeper_(gatekeeper) {}
 
-    // Null for calls without an audit row: gRPC skips it. gRPC owns the interceptor.
+    // gRPC owns the interceptor.
     grpc::experimental::Interceptor* CreateServerInterceptor(
         grpc::experimental::ServerRpcInfo* call) override {
         const MethodAccess* access = gatekeeper_.access(call->method());
-        if (access == nullptr || !access->changes) return nullptr;
+        if (access == nullptr || !access->changes)
+            return std::make_unique<CallEnd>(gatekeeper_, *call).release();
         return std::make_unique<Auditor>(gatekeeper_, *call).release();
     }
 

@@ -19,8 +19,8 @@ std::shared_ptr<grpc::AuthMetadataProcessor> make_auth_processor(const Gatekeepe
                                                                  CallTransport transport,
                                                                  std::string peer);
 
-// Keeps the end of every call that changes something, with its subject: the reply's or the
-// request's `job_id`, `node_id` or `id`.
+// Tells the gatekeeper of the end of every call, with its subject: the reply's or the request's
+// `job_id`, `node_id` or `id`.
 std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> make_audit_interceptor(
     const Gatekeeper& gatekeeper);
 
