@@ -79,7 +79,7 @@ struct HopRate {
     bool operator==(const HopRate&) const = default;
 };
 
-// One optimizer step as rank 0 sees it (the last four groups are this rank's own).
+// One optimizer step as rank 0 sees it (from phase_seconds on, the groups are this rank's own).
 struct StepReport {
     std::int64_t step = 0;       // 1 is the job's first; continues across stages and attempts
     std::int64_t num_steps = 0;  // of the job
@@ -106,6 +106,14 @@ struct StepReport {
     std::map<std::string, AxisTraffic> axes;  // this rank's; only axes that moved data
     std::string last_collective;
     std::map<int, HopRate> hops;  // into this rank, by its predecessor on an attention ring
+    // Activations, gradients and state that went between host and device since the last report.
+    std::int64_t h2d_bytes = 0;
+    std::int64_t d2h_bytes = 0;
+    // Rank 0's. After which step the next checkpoint is due: before `step` where it is late; 0: the
+    // run makes none.
+    std::int64_t checkpoint_due_step = 0;
+    double checkpoint_seconds = 0;  // between steps, since the last report: saving and publishing
+    double loading_seconds = 0;     // of the run's first report: reading a checkpoint or weights
 };
 
 // Whether the loss has left the range of a model that learns; also true for NaN.

@@ -24,7 +24,7 @@ template <typename Visit>
 void describe(Visit& visit, Like<StepReport> auto& report) {
     auto& [step, num_steps, stage, tokens, tokens_total, loss, grad_norm, finite, rate, diverged,
            seconds, flops, causal_mfu, full_mfu, hfu, peak_name, phases, memory, axes, last_one,
-           hops] = report;
+           hops, h2d, d2h, due_step, saving, loading] = report;
     visit(Member{.name = "step"}, step);
     visit(Member{.name = "num_steps"}, num_steps);
     visit(Member{.name = "stage"}, stage);
@@ -46,6 +46,11 @@ void describe(Visit& visit, Like<StepReport> auto& report) {
     visit(Member{.name = "axes"}, axes);
     visit(Member{.name = "last_collective"}, last_one);
     visit(Member{.name = "hops"}, hops);
+    visit(Member{.name = "h2d_bytes"}, h2d);
+    visit(Member{.name = "d2h_bytes"}, d2h);
+    visit(Member{.name = "checkpoint_due_step"}, due_step);
+    visit(Member{.name = "checkpoint_seconds"}, saving);
+    visit(Member{.name = "loading_seconds"}, loading);
 }
 
 template <typename Visit>

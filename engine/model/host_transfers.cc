@@ -49,6 +49,7 @@ TensorView HostTransfers::pinned(DType dtype, std::int64_t count, PinnedBuffer& 
 }
 
 void HostTransfers::take(const TensorView& from, const TensorView& sums, Into into) {
+    traffic_.to_host += from.num_bytes();
     const auto read = [&](const TensorView& part, const TensorView& to) {
         const MemoryRange reads = range_of(part), writes = range_of(to);
         stream().queue({"take_gradients", {&reads, 1}, {&writes, 1}, {}},
@@ -83,6 +84,7 @@ void HostTransfers::bring(const TensorView& master, const TensorView& to, const 
     if (free != nullptr) streams_.order.wait(*uploads_, *free);
     streams_.order.wait(*uploads_, *slot.ready);
     device_.upload(from.data(), to, *uploads_);
+    traffic_.to_device += to.num_bytes();
     streams_.order.record(*uploads_, *slot.sent);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "engine/model/weight_state.h"
+#include "engine/streams/host_traffic.h"
 #include "engine/streams/ops.h"
 #include "engine/streams/rank_streams.h"
 
@@ -42,6 +43,8 @@ public:
     // The host's copy of the device's clip factor (3).
     const TensorView& take_clip(const TensorView& clip);
 
+    HostTraffic take_traffic() { return traffic_.take(); }
+
 private:
     // Holds converted weights until they have been sent.
     struct Slot {
@@ -63,6 +66,7 @@ private:
     std::unique_ptr<Event> squared_;
     std::array<Slot, 2> slots_;  // in turn: one is sent while the other is filled
     std::size_t next_slot_ = 0;
+    HostTraffic traffic_;
     Ops ops_;
     std::unique_ptr<Stream> uploads_;  // last: destroyed before what it uses
 

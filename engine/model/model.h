@@ -53,6 +53,7 @@ public:
     StreamTimer& ulysses_exposed() { return attention_.heads_exposed(); }
     StreamTimer& tensor_exposed() { return tiles_.exposed(); }
     OffloadTimers& offload_exposed() { return memory_.exposed(); }
+    HostTraffic& host_traffic() { return memory_.traffic(); }
 
 private:
     // One micro-batch: the data that is made for it and freed with it.

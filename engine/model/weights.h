@@ -118,6 +118,7 @@ public:
     LayerPassTimers& gather_exposed() { return gather_exposed_; }
     StreamTimer& drain_exposed() { return drain_exposed_; }
     StreamTimer& reduce_exposed() { return reduce_exposed_; }
+    HostTraffic take_host_traffic() { return host_ ? host_->take_traffic() : HostTraffic{}; }
 
 private:
     static constexpr int kNone = ParameterTable::kNoUnit;

@@ -168,6 +168,8 @@ StepResult Trainer::read_result(const StepBatch& batch) {
     result.grad_norm = host_clip_[0];
     result.finite = host_clip_[2] != 0;
     result.executed_flops = host_flops_;
+    result.host_traffic = weights_.take_host_traffic();
+    result.host_traffic.add(model_.host_traffic().take());
     take_times(result);
     return result;
 }

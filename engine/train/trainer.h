@@ -22,6 +22,7 @@ struct StepResult {
     bool checkpoint = false;  // some rank wants a checkpoint after this step
     double seconds = 0;
     double executed_flops = 0;  // of all ranks
+    HostTraffic host_traffic;   // this rank's, queued since the last result
     std::map<std::string, double> phase_seconds;
     std::map<std::string, double> wait_seconds;  // by axis: compute waiting for it
 };

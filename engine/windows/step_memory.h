@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/memory/step_arena.h"
+#include "engine/streams/host_traffic.h"
 #include "engine/streams/rank_streams.h"
 #include "spec/plan.h"
 
@@ -112,6 +113,7 @@ public:
     const MemoryPolicy& policy() const { return policy_; }
     NumericTypes types() const { return streams_.kernels.types(); }
     OffloadTimers& exposed() { return exposed_; }
+    HostTraffic& traffic() { return traffic_; }
     void enter_attention() { current_ = &exposed_.attention; }
     void leave_attention() { current_ = &exposed_.tokens; }
 
@@ -147,6 +149,7 @@ private:
     Marks unjoined_{};  // of those, what compute waits for before bytes are given out again
     bool used_by_compute_ = false;  // of those, some up to now
     OffloadTimers exposed_;
+    HostTraffic traffic_;
     StreamTimer* current_ = &exposed_.tokens;
 };
 

@@ -158,6 +158,7 @@ void TokenWindow::bring(std::size_t visit, const WindowStreams& streams) {
     memory_->order().wait_all(streams.from_host, marks);
     const TensorView to = rows_of(visit, visits_[visit].rows);
     memory_->device().upload(host_rows(visit).data(), to, streams.from_host);
+    memory_->traffic().to_device += to.num_bytes();
 }
 
 void TokenWindow::note_brought(const StreamOrder::Mark& mark) {
@@ -190,8 +191,9 @@ bool TokenWindow::send(const WindowStreams& streams) {
     const TokenRange rows = visits_[current_].rows;
     if (!writes(current_) || rows.count == 0) return false;
     memory_->order().wait(streams.to_host, slot(current_).free);
-    memory_->device().download(rows_of(current_, rows), host_rows(current_).data(),
-                               streams.to_host);
+    const TensorView from = rows_of(current_, rows);
+    memory_->device().download(from, host_rows(current_).data(), streams.to_host);
+    memory_->traffic().to_host += from.num_bytes();
     return true;
 }
 

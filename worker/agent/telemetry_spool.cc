@@ -189,6 +189,7 @@ std::optional<SpooledPiece> TelemetrySpool::next_report(int number, Rank& rank) 
     rank.lines.pop_front();
     SpooledPiece piece{.epoch = epoch_, .rank = number, .end_offset = line.end_offset};
     const Result<ReportLine> report = parse_report_line(line.text);
+    if (report) piece.time = report->time;
     piece.content =
         report ? std::visit([](const auto& kind) { return content_of(kind); }, report->report)
                : Content(Note{report.error().message});

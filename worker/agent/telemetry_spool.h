@@ -29,6 +29,7 @@ struct SpooledPiece {
     Epoch epoch;
     int rank = 0;
     std::int64_t end_offset = 0;
+    WallTime time;  // of a report, by its rank
     std::variant<StepReport, EvaluationReport, ConnectedReport, Note, LogChunk> content;
 };
 

@@ -99,6 +99,7 @@ private:
         message.set_rank(piece.rank);
         message.set_end_offset(piece.end_offset);
         std::visit([&](const auto& content) { put(message, content); }, piece.content);
+        if (message.has_step()) *message.mutable_step()->mutable_time() = to_proto(piece.time);
         return message;
     }
 

@@ -53,6 +53,7 @@ Status RankRun::start() {
     RM_TRY(const StartPoint point, load_start(parts_));
     state_.position = point.position;
     duty_.start(point);
+    steps_.start(point);
     parts_.env.observer.on_started(point.position.step + 1, state_.num_steps);
     return {};
 }

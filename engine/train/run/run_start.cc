@@ -117,18 +117,8 @@ void meet_in_every_group(const RankStreams& streams) {
     streams.communication.synchronize();
 }
 
-}  // namespace
-
-Status check_before_start(RankParts& parts) {
-    meet_in_every_group(parts.engine.streams());
-    RM_RETURN_IF_ERROR(take_data(parts));
-    RM_RETURN_IF_ERROR(parts.meeting.everyone(lock_directory(parts), "checkpoint.dir"));
-    return try_export_place(parts);
-}
-
-Result<StartPoint> load_start(RankParts& parts) {
+Result<StartPoint> find_start(RankParts& parts) {
     const JobSpec& spec = parts.config.spec;
-    parts.env.progress.phase = Phase::loading;
     const auto restored = parts.checkpointer.restore();
     if (restored) {
         RM_TRY(const TrainPosition position, resume(parts, *restored));
@@ -139,6 +129,24 @@ Result<StartPoint> load_start(RankParts& parts) {
     if (!spec.model.from.empty()) return start_from_weights(parts);
     parts.engine.state().initialize(spec.seed);
     return StartPoint{};
+}
+
+}  // namespace
+
+Status check_before_start(RankParts& parts) {
+    meet_in_every_group(parts.engine.streams());
+    RM_RETURN_IF_ERROR(take_data(parts));
+    RM_RETURN_IF_ERROR(parts.meeting.everyone(lock_directory(parts), "checkpoint.dir"));
+    return try_export_place(parts);
+}
+
+Result<StartPoint> load_start(RankParts& parts) {
+    parts.env.progress.phase = Phase::loading;
+    const Stopwatch watch;
+    RM_TRY(StartPoint point, find_start(parts));
+    const bool is_read = point.position.step > 0 || !parts.config.spec.model.from.empty();
+    if (is_read) point.loading_seconds = watch.seconds();
+    return point;
 }
 
 }  // namespace rm

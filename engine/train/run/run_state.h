@@ -15,6 +15,7 @@ struct StartPoint {
     TrainPosition position;
     // Step of the newest checkpoint in the job's own directory; -1: it has none.
     std::int64_t published_step = -1;
+    double loading_seconds = 0;  // reading a checkpoint or weights; 0: the seed has made them
 };
 
 // One step before it is computed: the same on every rank but for the rank's own tokens.

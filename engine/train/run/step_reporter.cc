@@ -117,6 +117,8 @@ StepReport StepReporter::make(const Done& step) {
     report.memory = memory();
     report.axes = traffic(result);
     report.hops = hops();
+    report.h2d_bytes = result.host_traffic.to_device.value;
+    report.d2h_bytes = result.host_traffic.to_host.value;
     report.last_collective = comm_name(parts_.env.progress.collectives.last);
     return report;
 }

@@ -1,6 +1,7 @@
 #include "engine/train/run/step_runner.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/clock.h"
 #include "engine/json/json_members.h"
@@ -109,6 +110,10 @@ Trainer::Wish StepRunner::wish() const {
 
 void StepRunner::report(const StepReporter::Done& step) {
     last_report_ = reporter_.make(step);
+    last_report_.checkpoint_due_step = duty_.due_step(step.position.step, last_seconds_);
+    const double saving = duty_.seconds_spent();
+    last_report_.checkpoint_seconds = saving - std::exchange(saving_before_, saving);
+    last_report_.loading_seconds = std::exchange(loading_seconds_, 0);
     parts_.append_metrics(members_to_json(last_report_).dump());
     parts_.env.observer.on_step(last_report_);
 }

@@ -17,6 +17,7 @@ public:
     // Borrows both.
     StepRunner(RankParts& parts, const CheckpointDuty& duty);
 
+    void start(const StartPoint& point) { loading_seconds_ = point.loading_seconds; }
     // Makes the buffers of the next step's stage, unless they exist.
     Status enter_stage(const TrainPosition& position);
 
@@ -51,6 +52,8 @@ private:
     double slowest_step_ = 0;  // of the stage, seconds
     double last_seconds_ = 0;
     std::int64_t num_steps_ = 0;  // of this run
+    double loading_seconds_ = 0;  // before the first step; 0 once that is reported
+    double saving_before_ = 0;    // the duty's seconds when the last step was reported
 };
 
 }  // namespace rm

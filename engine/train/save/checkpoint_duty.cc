@@ -2,11 +2,29 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <cmath>
+
 namespace rm {
 
 void CheckpointDuty::start(const StartPoint& point) {
     saved_step_ = published_step_ = point.published_step;
-    since_saved_ = {};
+    base_step_ = point.position.step;
+    since_saved_ = since_base_ = {};
+}
+
+std::int64_t CheckpointDuty::due_step(std::int64_t now, double last_step_seconds) const {
+    if (!parts_.checkpointer.enabled()) return 0;
+    const JobSpec& spec = parts_.config.spec;
+    const std::int64_t every = spec.checkpoint.every_steps;
+    const double interval = spec.checkpoint.every.value;
+    std::int64_t due = spec.num_steps();
+    if (every > 0) due = (base_step_ / every + 1) * every;
+    if (every <= 0 && interval > 0 && last_step_seconds > 0) {
+        const double left = (interval - since_base_.seconds()) / last_step_seconds;
+        due = now + static_cast<std::int64_t>(std::floor(std::min(left, 1e12)));
+    }
+    return std::clamp<std::int64_t>(due, 1, spec.num_steps());
 }
 
 bool CheckpointDuty::is_time(double last_step_seconds) const {
@@ -29,6 +47,13 @@ Status CheckpointDuty::not_written(std::int64_t step, const Error& why, const Ru
 }
 
 Status CheckpointDuty::begin(const RunState& state) {
+    const Stopwatch watch;
+    Status begun = save(state);
+    seconds_spent_ += watch.seconds();
+    return begun;
+}
+
+Status CheckpointDuty::save(const RunState& state) {
     const TrainPosition& position = state.position;
     if (!parts_.checkpointer.enabled() || saved_step_ == position.step) return {};
     // A checkpoint of weights that may be broken would push out a good one.
@@ -53,6 +78,13 @@ Status CheckpointDuty::give_up() {
 }
 
 Status CheckpointDuty::finish(const RunState& state) {
+    const Stopwatch watch;
+    Status finished = publish(state);
+    seconds_spent_ += watch.seconds();
+    return finished;
+}
+
+Status CheckpointDuty::publish(const RunState& state) {
     Checkpointer& checkpointer = parts_.checkpointer;
     if (!checkpointer.writing()) return {};
     parts_.env.progress.phase = Phase::checkpoint;
@@ -64,7 +96,8 @@ Status CheckpointDuty::finish(const RunState& state) {
             return {};
         });
     if (!saved) return not_written(saved_step_, saved.error(), state);
-    published_step_ = saved->step;
+    published_step_ = base_step_ = saved->step;
+    since_base_ = since_saved_;
     if (!parts_.is_first()) return {};
     parts_.env.observer.on_checkpoint(saved->step, saved->path, saved->seconds);
     if (!saved->trouble.empty()) parts_.env.observer.on_alarm(saved->trouble);
