@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <limits>
 
+#include "kernels/device.h"
 #include "tests/worker/support.h"
 #include "worker/dir/files.h"
 #include "worker/metrics/worker_metrics.h"
@@ -33,7 +35,26 @@ StepReport step(std::int64_t number) {
             .phase_seconds = {{"forward", 0.125}},
             .memory = {.by_kind = {{"weights", {4096}}, {"host optimizer", {512}}}},
             .axes = {{"ring", {.bytes_sent = 64, .wait_seconds = 0.25}},
-                     {"tensor", {.bytes_sent = 32, .wait_seconds = 0.125}}}};
+                     {"tensor", {.bytes_sent = 32, .wait_seconds = 0.125}}},
+            .h2d_bytes = 300,
+            .d2h_bytes = 200};
+}
+
+// A step with every axis, every kind of memory in both places and every phase.
+StepReport full_step() {
+    StepReport full = step(1);
+    for (const char* axis : {"ring", "ulysses", "tensor", "gradient", "world"})
+        full.axes[axis] = {.bytes_sent = 1, .wait_seconds = 0.01};
+    for (std::size_t kind = 0; kind < kNumMemoryKinds; ++kind) {
+        const std::string name(to_string(static_cast<MemoryKind>(kind)));
+        full.memory.by_kind[name] = {1};
+        full.memory.by_kind[on_host(name)] = {1};
+    }
+    for (const char* phase : {"attention", "gemm", "checkpoint", "optimizer", "data", "idle"})
+        full.phase_seconds[phase] = 0.01;
+    for (const char* axis : {"ring", "offload", "ulysses", "tensor", "gather", "reduce"})
+        full.phase_seconds[exposed_phase(axis)] = 0.01;
+    return full;
 }
 
 Observation observed(std::int64_t epoch, bool live, std::vector<RankReport> reports = {}) {
@@ -46,8 +67,8 @@ Observation observed(std::int64_t epoch, bool live, std::vector<RankReport> repo
 
 class RunMetrics : public ::testing::Test {
 protected:
-    std::string text() const { return metrics_.response().body; }
-    WorkerMetrics metrics_{NodeId{"n1"}};
+    std::string text() { return metrics_.response().body; }
+    WorkerMetrics metrics_{NodeId{"n1"}, {.device_memory = {{0, {1 << 20}}, {1, {2 << 20}}}}};
 };
 
 TEST_F(RunMetrics, HaveOneOwnerPerSeries) {
@@ -84,12 +105,110 @@ TEST_F(RunMetrics, HaveOneOwnerPerSeries) {
              "\"abc123\"} 4096",
              "ringmaster_host_memory_bytes{gpu=\"0\",kind=\"optimizer\",node=\"n1\",rank=\"3\",run="
              "\"abc123\"} 512",
+             "ringmaster_host_offload_bytes{gpu=\"0\",node=\"n1\",rank=\"3\",run=\"abc123\"} 512",
+             "ringmaster_h2d_bytes_total{gpu=\"1\",node=\"n1\",rank=\"0\",run=\"abc123\"} 600",
+             "ringmaster_d2h_bytes_total{gpu=\"0\",node=\"n1\",rank=\"3\",run=\"abc123\"} 200",
+             "ringmaster_device_memory_capacity_bytes{gpu=\"1\",node=\"n1\",rank=\"0\",run="
+             "\"abc123\"} 2097152",
+             "ringmaster_train_median_step_seconds{run=\"abc123\"} 0.5",
          }) {
         EXPECT_THAT(text(), HasSubstr(std::string(line) + "\n"));
     }
     EXPECT_THAT(text(), Not(HasSubstr("kind=\"host "))) << "host memory is no device memory";
     EXPECT_THAT(text(), Not(HasSubstr("axis=\"ulysses\""))) << "it has not moved anything";
     EXPECT_THAT(text(), Not(HasSubstr("ringmaster_train_checkpoint_duration_seconds{")));
+}
+
+TEST_F(RunMetrics, SayHowLongARankWorkedWithoutWaitingForOthers) {
+    StepReport waiting = step(1);
+    waiting.phase_seconds = {{"gemm", 0.2}, {"ring_exposed", 0.2}, {"reduce_exposed", 0.05}};
+    metrics_.update({observed(1, true, {{0, {{1}, step(1)}}, {3, {{1}, waiting}}})}, at(0));
+    EXPECT_THAT(text(), HasSubstr("ringmaster_rank_work_seconds{gpu=\"1\",node=\"n1\",rank=\"0\","
+                                  "run=\"abc123\"} 0.5\n"));
+    EXPECT_THAT(text(), HasSubstr("ringmaster_rank_work_seconds{gpu=\"0\",node=\"n1\",rank=\"3\","
+                                  "run=\"abc123\"} 0.25\n"));
+}
+
+// 3. The energy of a GPU counted from the first step report on: loading a model used none.
+TEST_F(RunMetrics, CountTheEnergyOfARankBeforeItsFirstStep) {
+    const auto look = [&](double joules) {
+        GpuReading reading{.index = 1};
+        reading.state.joules = joules;
+        metrics_.update({reading});
+    };
+    look(1000);
+    metrics_.update({observed(1, true)}, at(0));
+    look(1500);
+    EXPECT_THAT(text(), HasSubstr("ringmaster_rank_energy_joules_total{gpu=\"1\",node=\"n1\","
+                                  "rank=\"0\",run=\"abc123\"} 500\n"));
+}
+
+TEST_F(RunMetrics, HaveTheMedianOfTheLast32Steps) {
+    std::vector<RankReport> reports;
+    for (int number = 1; number <= 80; ++number) {
+        StepReport one = step(number);
+        one.seconds = number <= 48 ? 100 : number - 48;
+        reports.push_back({0, {{number}, one}});
+    }
+    metrics_.update({observed(1, true, std::move(reports))}, at(0));
+    EXPECT_THAT(text(), HasSubstr("ringmaster_train_median_step_seconds{run=\"abc123\"} 17\n"));
+}
+
+TEST_F(RunMetrics, SayWhenTheNextCheckpointIsDue) {
+    const auto due = [&](std::int64_t number, std::int64_t due_step, std::int64_t second) {
+        StepReport one = step(number);
+        one.checkpoint_due_step = due_step;
+        metrics_.update({observed(1, true, {{0, {{second * 1'000'000}, one}}})}, at(0));
+        const std::string all = text();
+        const std::string name =
+            "ringmaster_train_checkpoint_due_timestamp_seconds{run=\"abc123\"} ";
+        const std::size_t found = all.find(name);
+        return found == std::string::npos ? 0 : std::stod(all.substr(found + name.size()));
+    };
+    EXPECT_EQ(due(1, 0, 10), 0) << "the run makes none";
+    EXPECT_EQ(due(2, 10, 20), 20 + 8 * 0.5 + 0.5) << "it is written during the next step";
+    metrics_.update({observed(1, true, {{0, {{25'000'000}, CheckpointReport{10, "/c", 3}}}})},
+                    at(0));
+    EXPECT_EQ(due(12, 20, 30), 30 + 8 * 0.5 + 3) << "or for as long as the last took";
+    EXPECT_EQ(due(22, 20, 35), 35 - 2 * 0.5 + 3);
+    EXPECT_EQ(due(24, 20, 36), 36 - 4 * 0.5 + 3) << "a late one stays where it was due";
+    metrics_.update({observed(1, false)}, at(10));
+    EXPECT_THAT(text(), Not(HasSubstr("checkpoint_due_timestamp_seconds{"))) << "it has ended";
+    EXPECT_THAT(text(), HasSubstr("ringmaster_train_step{")) << "its values stay for a while";
+}
+
+TEST_F(RunMetrics, OfTheMachineAreThereWithoutARun) {
+    for (const char* name : {"disk_free", "disk_capacity", "memory_available", "memory_capacity"}) {
+        const std::string all = text();
+        const std::string series = format("ringmaster_node_{}_bytes{{node=\"n1\"}} ", name);
+        const std::size_t found = all.find(series);
+        ASSERT_NE(found, std::string::npos) << series << "\n" << all;
+        EXPECT_GT(std::stod(all.substr(found + series.size())), 0) << name;
+    }
+}
+
+// 512 ranks on 64 nodes: what their workers export together.
+TEST_F(RunMetrics, AreBoundedByTheNumberOfRanks) {
+    constexpr int kRanks = 512, kNodes = 64, kPerNode = kRanks / kNodes;
+    std::int64_t series = 0;
+    for (int node = 0; node < kNodes; ++node) {
+        WorkerMetrics worker(NodeId{format("n{}", node)}, {.device_memory = {{0, {1 << 30}}}});
+        Observation seen = observed(1, true);
+        seen.status.ranks.clear();
+        for (int i = 0; i < kPerNode; ++i) {
+            const int rank = node * kPerNode + i;
+            seen.status.ranks.push_back({.rank = rank, .device = i});
+            seen.reports.push_back({rank, {{1}, full_step()}});
+        }
+        worker.update({seen}, at(0));
+        const std::string all = worker.response().body;
+        for (std::size_t found = all.find("run=\"abc123\""); found != std::string::npos;
+             found = all.find("run=\"abc123\"", found + 1))
+            ++series;
+    }
+    std::printf("%d ranks: %lld series of the run, %.1f per rank\n", kRanks,
+                static_cast<long long>(series), static_cast<double>(series) / kRanks);
+    EXPECT_LE(series, kRanks * 32 + 120);
 }
 
 TEST_F(RunMetrics, OfTheJobAreNotExportedWithoutRankZero) {

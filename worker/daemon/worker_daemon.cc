@@ -140,6 +140,13 @@ std::unique_ptr<InsideProbe> inside_probe_of(const StateDir& state, const Offere
         probing);
 }
 
+std::map<int, Bytes> memory_by_device(const Inventory& inventory) {
+    std::map<int, Bytes> memory;
+    for (const DeviceInfo& device : inventory.devices)
+        memory[device.index] = device.memory;
+    return memory;
+}
+
 class WorkerDaemon {
 public:
     static Status run(const WorkerOptions& options) {
@@ -149,7 +156,7 @@ public:
         const std::string identity_path = state.file("identity.json");
         RM_TRY(const std::string name, certified_name(options.security));
         RM_TRY(const Identity identity, load_identity(identity_path, name));
-        WorkerMetrics metrics(identity.node);
+        WorkerMetrics metrics(identity.node, {memory_by_device(offered.inventory), state.path()});
         RM_TRY(const auto http,
                serve_metrics(options.metrics, [&metrics] { return metrics.response(); }));
         Inventory inventory = offered.inventory;

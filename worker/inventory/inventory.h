@@ -24,6 +24,8 @@ std::string parse_cpu_model(std::string_view cpuinfo);  // of /proc/cpuinfo
 int machine_cores();                                    // that this process may use
 Bytes machine_memory();
 Bytes parse_total_memory(std::string_view meminfo);  // MemTotal of /proc/meminfo
+Bytes available_memory();                            // MemAvailable of it
+Bytes parse_available_memory(std::string_view meminfo);
 // The lowest limit of this process's control group and its ancestors, of either version; 0: none.
 Bytes control_group_memory();
 // The same for the group that `cgroup` (/proc/self/cgroup) names, below the mount at `root`.

@@ -40,18 +40,34 @@ Group group_of(std::string_view cgroup) {
     return group;
 }
 
-}  // namespace
-
-Bytes machine_memory() {
-    const Result<std::string> text = read_text_file("/proc/meminfo");
-    return text ? parse_total_memory(*text) : Bytes{};
-}
-
-Bytes parse_total_memory(std::string_view meminfo) {
-    const std::string_view value = value_of(meminfo, "MemTotal", ':');  // "24601234 kB"
+Bytes parse_line(std::string_view meminfo, std::string_view key) {
+    const std::string_view value = value_of(meminfo, key, ':');  // "24601234 kB"
     std::int64_t kib = 0;
     std::from_chars(value.data(), value.data() + value.size(), kib);
     return Bytes{kib * 1024};
+}
+
+std::string meminfo() {
+    const Result<std::string> text = read_text_file("/proc/meminfo");
+    return text ? *text : "";
+}
+
+}  // namespace
+
+Bytes machine_memory() {
+    return parse_total_memory(meminfo());
+}
+
+Bytes parse_total_memory(std::string_view meminfo) {
+    return parse_line(meminfo, "MemTotal");
+}
+
+Bytes available_memory() {
+    return parse_available_memory(meminfo());
+}
+
+Bytes parse_available_memory(std::string_view meminfo) {
+    return parse_line(meminfo, "MemAvailable");
 }
 
 Bytes control_group_memory() {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/median.h"
+
 namespace rm {
 namespace {
 
@@ -23,6 +25,7 @@ void TrainSeries::update(const StepReport& report, WallTime time) {
     series_.add(f.learning_rate, labels_).Set(report.learning_rate);
     series_.add(f.step_duration, labels_, duration_buckets()).Observe(report.seconds);
     series_.add(f.last_step_time, labels_).Set(seconds_of(time));
+    update_pace(report, time);
     series_.add(f.nonfinite_steps, labels_).Increment(report.finite ? 0 : 1);
     if (report.causal_mfu > 0) set_mfu("causal", report.causal_mfu);
     if (report.full_mfu > 0) set_mfu("full", report.full_mfu);
@@ -33,11 +36,25 @@ void TrainSeries::update(const StepReport& report, WallTime time) {
     }
 }
 
+// A checkpoint is written during the step after its own, or for longer.
+void TrainSeries::update_pace(const StepReport& report, WallTime time) {
+    recent_.push_back(report.seconds);
+    if (recent_.size() > kRecentSteps) recent_.pop_front();
+    const double step = median({recent_.begin(), recent_.end()});
+    series_.add(families_.median_step, labels_).Set(step);
+    if (report.checkpoint_due_step == 0) return;
+    const auto steps_left = static_cast<double>(report.checkpoint_due_step - report.step);
+    if (!due_) due_ = std::make_unique<Series>();
+    due_->add(families_.checkpoint_due, labels_)
+        .Set(seconds_of(time) + steps_left * step + std::max(step, last_checkpoint_));
+}
+
 void TrainSeries::set_mfu(const std::string& convention, double ratio) {
     series_.add(families_.mfu, {{"run", run_}, {"convention", convention}}).Set(ratio);
 }
 
 void TrainSeries::update(const CheckpointReport& report, WallTime time) {
+    last_checkpoint_ = report.seconds;
     series_.add(families_.checkpoint_duration, labels_).Set(report.seconds);
     series_.add(families_.checkpoint_time, labels_).Set(seconds_of(time));
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <deque>
+#include <memory>
 #include <string>
 
 #include "worker/metrics/series.h"
@@ -31,6 +33,8 @@ struct TrainFamilies {
                      "FLOPs with what was recomputed over the mesh's peak, attention causal.");
     Histograms& step_duration =
         histogram_family(registry, "ringmaster_train_step_duration_seconds", "Duration of steps.");
+    Gauges& median_step = gauge_family(registry, "ringmaster_train_median_step_seconds",
+                                       "Median duration of the last 32 steps.");
     Counters& phase_seconds = counter_family(registry, "ringmaster_train_phase_seconds_total",
                                              "Time of rank 0 in each phase of its steps.");
     Gauges& last_step_time = gauge_family(registry, "ringmaster_train_last_step_timestamp_seconds",
@@ -43,6 +47,10 @@ struct TrainFamilies {
     Gauges& checkpoint_time =
         gauge_family(registry, "ringmaster_train_checkpoint_last_success_timestamp_seconds",
                      "When the last checkpoint was complete.");
+    Gauges& checkpoint_due = gauge_family(
+        registry, "ringmaster_train_checkpoint_due_timestamp_seconds",
+        "When the next checkpoint should be complete, by the job's interval, the median step and "
+        "the duration of the last checkpoint; in the past: it is late.");
     Counters& alarms =
         counter_family(registry, "ringmaster_train_alarms_total",
                        "Alarms of runs that continued, such as a damaged checkpoint.");
@@ -56,14 +64,22 @@ public:
     void update(const StepReport& report, WallTime time);
     void update(const CheckpointReport& report, WallTime time);
     void count_alarm();
+    // Nothing is due of a run that has ended.
+    void ended() { due_.reset(); }
 
 private:
+    static constexpr std::size_t kRecentSteps = 32;
+
     void set_mfu(const std::string& convention, double ratio);
+    void update_pace(const StepReport& report, WallTime time);
 
     TrainFamilies& families_;
     const std::string run_;
     const prometheus::Labels labels_ = {{"run", run_}};
+    std::deque<double> recent_;   // durations of the last steps
+    double last_checkpoint_ = 0;  // seconds that it took
     Series series_;
+    std::unique_ptr<Series> due_;  // null: no checkpoint is due
 };
 
 }  // namespace rm

@@ -13,7 +13,15 @@ int device_of(const AttemptStatus& status, int rank) {
 
 }  // namespace
 
-WorkerMetrics::WorkerMetrics(NodeId node) : node_(std::move(node.value)) {}
+WorkerMetrics::WorkerMetrics(NodeId node, Machine machine)
+    : node_(std::move(node.value)),
+      device_memory_(std::move(machine.device_memory)),
+      machine_(registry_, node_, std::move(machine.directory)) {}
+
+HttpResponse WorkerMetrics::response() {
+    machine_.update();
+    return metrics_response(registry_);
+}
 
 void WorkerMetrics::start_from(const std::vector<Observation>& seen, MonoTime now) {
     const std::lock_guard lock(mutex_);
@@ -63,9 +71,14 @@ void WorkerMetrics::take(const Observation& seen, MonoTime now) {
         run.devices.clear();  // they may be on other nodes now
         run.ranks.clear();
     }
+    // From the start: the energy of a rank counts before its first step.
+    for (const RankStatus& rank : status.ranks)
+        rank_series(run, status, rank.rank);
     for (const RankReport& report : seen.reports)
         take(run, status, report);
-    if (!status.processes_left && !run.ended) run.ended = now;
+    if (status.processes_left) return;
+    if (!run.ended) run.ended = now;
+    if (run.train) run.train->ended();
 }
 
 void WorkerMetrics::take(Run& run, const AttemptStatus& status, const RankReport& report) {
@@ -89,6 +102,8 @@ RankSeries& WorkerMetrics::rank_series(Run& run, const AttemptStatus& status, in
                                        {"node", node_},
                                        {"gpu", format("{}", run.devices.at(rank))},
                                        {"rank", format("{}", rank)}});
+        const auto memory = device_memory_.find(run.devices.at(rank));
+        if (memory != device_memory_.end()) series->set_capacity(memory->second);
     }
     return *series;
 }

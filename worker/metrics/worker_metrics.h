@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "worker/agent/attempt_view.h"
 #include "worker/metrics/gpu_series.h"
+#include "worker/metrics/node_series.h"
 #include "worker/metrics/rank_series.h"
 #include "worker/metrics/train_series.h"
 
@@ -23,7 +24,11 @@ public:
     // How long an ended run keeps its last values.
     static constexpr Seconds kKeepEnded{120};
 
-    explicit WorkerMetrics(NodeId node);
+    struct Machine {
+        std::map<int, Bytes> device_memory;  // by the device's index
+        std::string directory = "/";         // on the disk that is watched
+    };
+    WorkerMetrics(NodeId node, Machine machine);
 
     // The first look of a daemon: runs that had ended before it started are not exported.
     void start_from(const std::vector<Observation>& seen, MonoTime now);
@@ -31,7 +36,7 @@ public:
     void update(const std::vector<Observation>& seen, MonoTime now);
     // Takes a look at the offered GPUs; their energy counts for the ranks that run on them.
     void update(const std::vector<GpuReading>& readings);
-    HttpResponse response() const { return metrics_response(registry_); }
+    HttpResponse response();
 
 private:
     struct Run {
@@ -48,11 +53,13 @@ private:
     void take_all(const std::vector<Observation>& seen, MonoTime now);
 
     const std::string node_;
-    mutable std::mutex mutex_;
+    const std::map<int, Bytes> device_memory_;
+    std::mutex mutex_;
     prometheus::Registry registry_;
     TrainFamilies train_{registry_};
     RankFamilies ranks_{registry_};
     GpuSeries gpus_{registry_, node_};
+    NodeSeries machine_;
     std::map<JobId, Run> runs_;
     std::set<Epoch> ended_before_;  // this daemon started
 };
