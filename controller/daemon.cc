@@ -13,6 +13,7 @@
 #include "controller/http/routes.h"
 #include "controller/loops/audit_loop.h"
 #include "controller/loops/clock_loop.h"
+#include "controller/loops/goodput_loop.h"
 #include "controller/loops/measure_loop.h"
 #include "controller/loops/scheduler_loop.h"
 #include "controller/loops/survey_loop.h"
@@ -101,6 +102,7 @@ struct Stores {
     std::unique_ptr<TelemetryStore> telemetry;
     std::unique_ptr<TelemetryReader> reader;
     std::unique_ptr<SurveyStore> surveys;
+    std::unique_ptr<GoodputStore> goodput;
     std::unique_ptr<AuditStore> audit;
     std::unique_ptr<AuditReader> audit_reader;
 };
@@ -122,6 +124,7 @@ Result<Stores> open_stores(const StateDir& directory, const DaemonOptions& optio
     RM_TRY(stores.telemetry, TelemetryStore::open(paths, options.rank_log_cap, step_samples));
     RM_TRY(stores.reader, TelemetryReader::open(paths, step_samples));
     RM_TRY(stores.surveys, SurveyStore::open(paths.database));
+    RM_TRY(stores.goodput, GoodputStore::open(paths.database));
     const std::string audit = directory.file("audit.db");
     RM_TRY(stores.audit, AuditStore::open(audit));
     RM_TRY(stores.audit_reader, AuditReader::open(audit));
@@ -230,7 +233,8 @@ public:
                make_planner(options_.planner, {.timeout = kCallerWaits}),
                [this](const std::vector<NodeId>& nodes) { return surveys_.graph(nodes); }},
           exchange_([this](Epoch epoch) { return placement_of(control_, epoch); }),
-          routes_(ops_, metrics_, surveys_, gatekeeper_, options_.metrics) {
+          routes_({ops_, surveys_, metrics_, rpc_metrics_, goodput_}, gatekeeper_,
+                  options_.metrics) {
         wiring_.set_scheduler(&scheduler_);
     }
 
@@ -247,6 +251,7 @@ public:
         upkeep_.begin();
         clock_loop_ = std::make_unique<ClockLoop>(control_);
         measure_loop_ = std::make_unique<MeasureLoop>(ops_);
+        goodput_loop_ = std::make_unique<GoodputLoop>(ops_, *stores_.goodput, goodput_);
         if (!options_.http.empty()) {
             RM_TRY(http_,
                    HttpServer::start(
@@ -321,7 +326,8 @@ private:
     Stores stores_;
     AuditLoop audit_{*stores_.audit};
     std::unique_ptr<Authenticator> authenticator_;
-    const Gatekeeper gatekeeper_{*authenticator_, access_table(), audit_, clock_};
+    RpcMetrics rpc_metrics_;
+    const Gatekeeper gatekeeper_{*authenticator_, access_table(), audit_, clock_, &rpc_metrics_};
     UpdateSignal updates_;
     SessionRegistry sessions_;
     FleetMetrics metrics_;
@@ -338,9 +344,11 @@ private:
         control_, sessions_, {}, options_.session, [this](const NodeId& node, ProbeReport report) {
             surveys_.probed(node, std::move(report));
         }};
+    GoodputBook goodput_;
     HttpRoutes routes_;
     std::unique_ptr<ClockLoop> clock_loop_;
     std::unique_ptr<MeasureLoop> measure_loop_;
+    std::unique_ptr<GoodputLoop> goodput_loop_;
     std::unique_ptr<HttpServer> http_;
     std::vector<std::unique_ptr<grpc::Service>> services_;
     std::unique_ptr<GrpcServer> grpc_;

@@ -1,7 +1,7 @@
 #include "controller/http/cost_metrics.h"
 
+#include "controller/core/jobs/has_series.h"
 #include "controller/core/jobs/job_cost.h"
-#include "controller/http/fleet_metrics.h"
 #include "service/http/metrics.h"
 
 namespace rm {

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "controller/core/outcome.h"
-#include "controller/loops/survey_loop.h"
+#include "controller/core/state.h"
 
 namespace prometheus {
 class Counter;
@@ -19,9 +19,6 @@ class Family;
 }  // namespace prometheus
 
 namespace rm {
-
-// Whether a run has series: it has had devices, and not ended before the last scrapes.
-bool has_series(const State& state, const Job& job, WallTime now);
 
 // The controller's own metrics (OPERATE.md, "Metrics"): fleet, jobs, run info. Counts transitions
 // as they are committed and reads everything else from the state at each scrape. Thread
@@ -51,32 +48,6 @@ private:
     prometheus::Histogram* queue_wait_;
     prometheus::Counter* telemetry_refused_;
     std::map<std::map<std::string, std::string>, prometheus::Gauge*> runs_;  // by labels
-};
-
-// Measured links as metrics: one series per pair of nodes up to kNodesWithPairs nodes; above it,
-// two per node (its best sending and receiving rates, with dst or src empty). Thread safe; read
-// from the survey at each scrape.
-class LinkMetrics {
-public:
-    static constexpr std::size_t kNodesWithPairs = 64;
-
-    LinkMetrics();
-    ~LinkMetrics();
-
-    void update(const SurveyView& view);
-    std::string expose() const;
-
-private:
-    template <typename T>
-    using Family = prometheus::Family<T>;
-    void set_pairs(const LinkBook& book);
-    void set_nodes(const LinkBook& book);
-
-    std::unique_ptr<prometheus::Registry> registry_;
-    Family<prometheus::Gauge>& bandwidth_;
-    Family<prometheus::Gauge>& latency_;
-    Family<prometheus::Gauge>& degraded_;
-    Family<prometheus::Gauge>& timestamp_;
 };
 
 }  // namespace rm

@@ -2,8 +2,6 @@
 
 #include "controller/access.h"
 #include "controller/core/event.h"
-#include "controller/http/cost_metrics.h"
-#include "controller/http/plan_metrics.h"
 #include "service/address.h"
 
 namespace rm {
@@ -53,16 +51,8 @@ bool HttpRoutes::is_open_to(const HttpRequest& request) const {
     return access_ == MetricsAccess::open_on_loopback && parse_loopback(request.peer).ok();
 }
 
-HttpResponse HttpRoutes::metrics() {
-    const WallTime now = ops_.clock.wall();
-    const std::vector<RunBill> bills = ops_.control.read([&](const State& state) {
-        metrics_.update(state, now, ops_.space.refused());
-        return run_bills(state, now);
-    });
-    link_metrics_.update(surveys_.view());
-    return {.content_type = "text/plain; version=0.0.4",
-            .body = metrics_.expose() + link_metrics_.expose() + plan_metrics(planned_runs(ops_)) +
-                    cost_metrics(bills)};
+HttpResponse HttpRoutes::metrics() const {
+    return {.content_type = "text/plain; version=0.0.4", .body = controller_metrics(metrics_)};
 }
 
 HttpResponse HttpRoutes::service_discovery(const HttpRequest& request) const {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "controller/http/fleet_metrics.h"
+#include "controller/http/controller_metrics.h"
 #include "controller/http/json_api.h"
 #include "controller/ops/context.h"
 #include "service/http/http_server.h"
@@ -17,13 +17,8 @@ enum class MetricsAccess { as_a_viewer, open_on_loopback };
 // machine.
 class HttpRoutes {
 public:
-    HttpRoutes(OpsContext& ops, FleetMetrics& metrics, const SurveyLoop& surveys,
-               const Gatekeeper& gatekeeper, MetricsAccess access)
-        : ops_(ops),
-          metrics_(metrics),
-          surveys_(surveys),
-          gatekeeper_(gatekeeper),
-          access_(access) {}
+    HttpRoutes(const MetricSources& metrics, const Gatekeeper& gatekeeper, MetricsAccess access)
+        : ops_(metrics.ops), metrics_(metrics), gatekeeper_(gatekeeper), access_(access) {}
 
     // Sets the address of this controller's own /metrics, known once the server has bound its port.
     void set_address(std::string address) { address_ = std::move(address); }
@@ -32,13 +27,11 @@ public:
 private:
     HttpResponse page(const HttpRequest& request);
     bool is_open_to(const HttpRequest& request) const;
-    HttpResponse metrics();
+    HttpResponse metrics() const;
     HttpResponse service_discovery(const HttpRequest& request) const;
 
     OpsContext& ops_;
-    FleetMetrics& metrics_;
-    const SurveyLoop& surveys_;
-    LinkMetrics link_metrics_;
+    const MetricSources metrics_;
     const Gatekeeper& gatekeeper_;
     const MetricsAccess access_;
     JsonApi api_{ops_, gatekeeper_};

@@ -268,10 +268,24 @@ CREATE TABLE curve_ranks (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
+// Where the time of attempts has gone, by the steps up to goodput_read.
+constexpr const char* kTelemetry7 = R"sql(
+CREATE TABLE goodput (
+    epoch INTEGER PRIMARY KEY, job TEXT NOT NULL, end_offset INTEGER NOT NULL,
+    last_step INTEGER NOT NULL, reached INTEGER NOT NULL, until INTEGER NOT NULL,
+    clock_offset REAL NOT NULL, recent TEXT NOT NULL,  -- seconds of the last steps, one a line
+    good REAL NOT NULL, queue REAL NOT NULL, start REAL NOT NULL, restore REAL NOT NULL,
+    recomputed REAL NOT NULL, checkpoint REAL NOT NULL, stall REAL NOT NULL,
+    straggler REAL NOT NULL, idle REAL NOT NULL
+) STRICT;
+CREATE INDEX goodput_of_job ON goodput (job, epoch);
+CREATE TABLE goodput_read (one INTEGER PRIMARY KEY, id INTEGER NOT NULL) STRICT;
+)sql";
+
 constexpr const char* kControl[] = {kControl1, kControl2, kControl3, kControl4, kControl5,
                                     kControl6, kControl7, kControl8, kControl9, kControl10};
 constexpr const char* kTelemetry[] = {kTelemetry1, kTelemetry2, kTelemetry3,
-                                      kTelemetry4, kTelemetry5, kTelemetry6};
+                                      kTelemetry4, kTelemetry5, kTelemetry6, kTelemetry7};
 
 }  // namespace
 
