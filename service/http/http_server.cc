@@ -3,8 +3,10 @@
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl.hpp>
@@ -19,6 +21,7 @@
 #include <utility>  // Boost 1.74 in C++20 needs it before Asio
 
 #include "service/address.h"
+#include "service/http/event_feed.h"
 #include "service/http/http_tls.h"
 #include "service/log.h"
 
@@ -129,15 +132,19 @@ struct Caller {
 HttpRequest to_request(Request& request, const Caller& caller) {
     const std::string target(view(request.target()));
     const auto question = target.find('?');
+    const auto header = [&](auto name) { return std::string(view(request[name])); };
     return {.method = request.method() == http::verb::post ? "POST" : "GET",
             .path = target.substr(0, question),
             .query = question == std::string::npos ? "" : target.substr(question + 1),
             .body = std::move(request.body()),
-            .host = std::string(view(request[http::field::host])),
+            .host = header(http::field::host),
             .peer = caller.peer,
             .over_tls = caller.over_tls,
             .certificate = caller.certificate,
-            .authorization = std::string(view(request[http::field::authorization])),
+            .authorization = header(http::field::authorization),
+            .cookie = header(http::field::cookie),
+            .accept_encoding = header(http::field::accept_encoding),
+            .if_none_match = header(http::field::if_none_match),
             .is_marked = request.count("X-Ringmaster") > 0};
 }
 
@@ -155,11 +162,17 @@ HttpResponse answer(Shared& shared, Request& request, const Caller& caller) {
 Response to_message(HttpResponse response, const Request& request) {
     Response message(static_cast<http::status>(response.status), request.version());
     message.set(http::field::content_type, response.content_type);
-    message.set(http::field::cache_control, "no-store");
+    message.set(http::field::cache_control, response.cache_control);
     message.set("X-Content-Type-Options", "nosniff");
+    message.set("Referrer-Policy", "no-referrer");
+    message.set("Cross-Origin-Resource-Policy", "same-origin");
     if (response.status == 401) message.set(http::field::www_authenticate, "Bearer");
-    message.set(http::field::content_length, std::to_string(response.body.size()));
-    message.keep_alive(request.keep_alive());
+    for (const auto& [name, value] : response.headers)
+        message.set(name, value);
+    // A stream ends with its connection.
+    const bool streams = response.feed != nullptr;
+    if (!streams) message.set(http::field::content_length, std::to_string(response.body.size()));
+    message.keep_alive(request.keep_alive() && !streams);
     if (request.method() != http::verb::head) message.body() = std::move(response.body);
     return message;
 }
@@ -181,15 +194,23 @@ class Connection final : public Place, public std::enable_shared_from_this<Conne
 public:
     template <typename... Arguments>
     Connection(Shared& shared, Arguments&&... arguments)
-        : stream_(std::forward<Arguments>(arguments)...), shared_(shared) {
+        : stream_(std::forward<Arguments>(arguments)...),
+          shared_(shared),
+          alarm_(stream_.get_executor()) {
         caller_.peer = address_of(beast::get_lowest_layer(stream_).socket());
         host = std::string(name_in(caller_.peer));
         shared_.places.insert(this);
     }
-    ~Connection() override { shared_.places.erase(this); }
+    ~Connection() override {
+        if (feed_ != nullptr) feed_->forget(reader_);
+        shared_.places.erase(this);
+    }
 
     // The pending operation then ends with an error, and so the connection ends.
-    void give_up() override { beast::get_lowest_layer(stream_).close(); }
+    void give_up() override {
+        beast::get_lowest_layer(stream_).close();
+        alarm_.cancel();
+    }
 
     void start() {
         if constexpr (std::is_same_v<Stream, TlsStream>) {
@@ -231,7 +252,10 @@ private:
     void on_read(error_code failure) {
         if (!failure) {
             Request request = parser_->release();
-            return write(to_message(answer(shared_, request, caller_), request));
+            HttpResponse response = answer(shared_, request, caller_);
+            if (request.method() == http::verb::head) response.feed = nullptr;
+            if (response.feed != nullptr) attend(*response.feed, view(request["Last-Event-ID"]));
+            return write(to_message(std::move(response), request));
         }
         if (const auto refused = malformed(failure)) {
             Request request;
@@ -271,8 +295,48 @@ private:
         if (failure) return;
         answering = false;
         this->heard = std::chrono::steady_clock::now();
+        if (feed_ != nullptr) return write_events();
         if (response_.keep_alive()) return read();
         close();
+    }
+
+    // Begins with the first message, before any other is published.
+    void attend(EventFeed& feed, std::string_view last_event_id) {
+        feed_ = &feed;
+        const auto [place, first] = feed.begin(last_event_id);
+        place_ = place;
+        texts_ = {first};
+        // The alarm's executor wakes the connection, if it is there still.
+        const auto wake = [weak = this->weak_from_this(), executor = stream_.get_executor()] {
+            asio::post(executor, [weak] {
+                if (const auto self = weak.lock()) self->alarm_.cancel();
+            });
+        };
+        reader_ = feed.attend(wake);
+    }
+
+    void write_events() {
+        if (texts_.empty()) texts_ = feed_->take(place_);
+        if (texts_.empty()) return wait_for_events();
+        std::vector<asio::const_buffer> buffers;
+        for (const EventFeed::Text& text : texts_)
+            buffers.push_back(asio::buffer(*text));
+        limit_time();
+        asio::async_write(stream_, std::move(buffers),
+                          [self = this->shared_from_this()](error_code failure, std::size_t) {
+                              self->texts_.clear();
+                              self->on_written(failure);
+                          });
+    }
+
+    void wait_for_events() {
+        if (!beast::get_lowest_layer(stream_).socket().is_open()) return;  // given up
+        alarm_.expires_after(to_chrono(shared_.limits.heartbeat));
+        alarm_.async_wait([self = this->shared_from_this()](error_code cancelled) {
+            static const auto kHeartbeat = std::make_shared<const std::string>(":\n\n");
+            if (!cancelled) self->texts_ = {kHeartbeat};
+            self->write_events();
+        });
     }
 
     void close() {
@@ -291,6 +355,12 @@ private:
     beast::flat_buffer buffer_;
     std::optional<http::request_parser<http::string_body>> parser_;
     Response response_;
+    // While it streams events:
+    EventFeed* feed_ = nullptr;
+    EventFeed::Place place_ = 0;
+    std::uint64_t reader_ = 0;
+    std::vector<EventFeed::Text> texts_;  // being written
+    asio::steady_timer alarm_;
 };
 
 void serve(tcp::socket socket, Shared& shared) {

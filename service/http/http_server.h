@@ -7,12 +7,16 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "base/units.h"
 #include "service/security/pki.h"
 
 namespace rm {
+
+class EventFeed;
 
 struct HttpRequest {
     std::string method;  // GET or POST; HEAD arrives as GET, its body is left out of the answer
@@ -22,8 +26,12 @@ struct HttpRequest {
     std::string host;  // as the caller calls this server; one of its names
     std::string peer;  // host:port
     bool over_tls = false;
-    std::string certificate;    // of the client, PEM, not judged; empty: none
-    std::string authorization;  // the header; empty: none
+    std::string certificate;  // of the client, PEM, not judged; empty: none
+    // Headers; empty: none.
+    std::string authorization;
+    std::string cookie;
+    std::string accept_encoding;
+    std::string if_none_match;
     // X-Ringmaster is present: the page of another site did not send the request, because browsers
     // let it set such a header only after asking the server.
     bool is_marked = false;
@@ -33,6 +41,10 @@ struct HttpResponse {
     int status = 200;
     std::string content_type = "text/plain; charset=utf-8";
     std::string body;
+    std::string cache_control = "no-store";
+    std::vector<std::pair<std::string, std::string>> headers;  // further ones
+    // Outlives the server. Set: the answer is a stream of its messages, after `body`, without end.
+    EventFeed* feed = nullptr;
 };
 
 // Called on the server's one thread: it must not block for longer than a commit takes. An exception
@@ -44,6 +56,7 @@ struct HttpLimits {
     std::uint64_t body_bytes = 1024 * 1024;
     Seconds timeout{30};  // to send a whole request, to take a whole answer, or idle between two
     Seconds handshake{5};
+    Seconds heartbeat{15};  // of a silent stream of events: finds clients that went away
     // Beyond this, a new connection replaces one that is not being answered: among those of the
     // address with the most connections, the one that has been silent longest.
     std::size_t connections = 256;
