@@ -23,6 +23,8 @@ const std::vector<MethodAccess> kPages = {
     {"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Role::viewer},
     {std::string(kMetricsPage), Role::viewer},
     {std::string(kDiscoveryPage), Role::viewer},
+    {std::string(kStreamPage), Role::viewer},
+    {std::string(kLoginPage), Role::viewer},
 };
 
 void add_methods(const google::protobuf::ServiceDescriptor& service,

@@ -13,5 +13,8 @@ std::span<const MethodAccess> access_table();
 // The pages that only HTTP has; a gRPC method has the same name on HTTP.
 constexpr std::string_view kMetricsPage = "/metrics";
 constexpr std::string_view kDiscoveryPage = "/api/v1/sd";
+constexpr std::string_view kStreamPage = "/api/v1/stream";
+constexpr std::string_view kLoginPage = "/api/v1/login";
+constexpr std::string_view kLogoutPage = "/api/v1/logout";
 
 }  // namespace rm

@@ -19,10 +19,12 @@ using google::protobuf::Message;
 constexpr int kPage = 1000;
 constexpr std::string_view kPrefix = "/api/v1/";
 constexpr std::string_view kCancel = ":cancel";
+constexpr std::size_t kLogBytes = 256 * 1024;
 
 // The arguments of an operation.
 struct ApiCall {
     OpsContext& ops;
+    const ApiSurveys& surveys;
     const HttpRequest& request;
     const Principal& caller;
     std::string id;  // of the path; empty: none
@@ -35,12 +37,12 @@ struct ApiAnswer {
 
 using Operation = Result<ApiAnswer> (*)(const ApiCall&);
 
-// A kind of path: /api/v1/<collection>, with or without an id and a verb after it.
+// A kind of path: /api/v1/<collection>, with or without an id and more after it.
 struct Route {
     std::string_view http_method;
     std::string_view collection;
     bool has_id = false;
-    std::string_view verb;
+    std::string_view tail;    // ":verb" or "/part"
     std::string_view method;  // as on gRPC
     Operation run = nullptr;
 };
@@ -78,11 +80,8 @@ int http_status(ErrorCode code) {
 }
 
 Result<ApiAnswer> answer(const Message& message, std::string subject = "") {
-    std::string body;
-    const auto status = google::protobuf::util::MessageToJsonString(message, &body);
-    if (status.ok()) return ApiAnswer{std::move(body), std::move(subject)};
-    return make_error(ErrorCode::internal, "the reply cannot be written as JSON: {}",
-                      status.ToString());
+    RM_TRY(std::string body, message_json(message));
+    return ApiAnswer{std::move(body), std::move(subject)};
 }
 
 template <typename T>
@@ -121,6 +120,15 @@ std::string query_value(std::string_view query, std::string_view name) {
         if (found) return decoded(item.substr(name.size() + 1));
     }
     return "";
+}
+
+// A number in the query; 0 if absent.
+template <typename Number>
+Result<Number> query_number(const ApiCall& call, std::string_view name) {
+    const std::string text = query_value(call.request.query, name);
+    if (text.empty()) return Number{};
+    if (const auto number = parse_number<Number>(text)) return *number;
+    return invalid_argument("{}={} is not a whole number", name, text);
 }
 
 // The request for the page that the query names.
@@ -186,11 +194,83 @@ Result<ApiAnswer> api_get_node(const ApiCall& call) {
     return answer(get_node(call.ops, request));
 }
 
+Result<ApiAnswer> api_explain_job(const ApiCall& call) {
+    pb::ExplainJobRequest request;
+    request.set_job_id(call.id);
+    return answer(explain_job(call.ops, request));
+}
+
+// The kept log from `offset` on, or its last `tail` lines, as {"pieces": [LogPiece]}. A reply ends
+// with the piece that reaches kLogBytes; the next offset is that of its end.
+Result<ApiAnswer> api_logs(const ApiCall& call) {
+    pb::LogsRequest request;
+    request.set_job_id(call.id);
+    RM_TRY(const auto rank, query_number<std::int32_t>(call, "rank"));
+    RM_TRY(const auto epoch, query_number<std::int64_t>(call, "attempt"));
+    RM_TRY(const auto offset, query_number<std::int64_t>(call, "offset"));
+    RM_TRY(const auto tail, query_number<std::int64_t>(call, "tail"));
+    request.set_rank(rank);
+    request.set_epoch(epoch);
+    request.set_offset(offset);
+    request.set_tail_lines(tail);
+    std::string pieces;
+    const auto keep = [&](const pb::LogPiece& piece) {
+        pieces += (pieces.empty() ? "" : ",") + message_json(piece).value();
+        return pieces.size() < kLogBytes;
+    };
+    const Status read = read_logs(call.ops, request, {[] { return false; }}, keep);
+    if (!read && read.error().code != ErrorCode::cancelled) return read.error();
+    return ApiAnswer{"{\"pieces\":[" + pieces + "]}", ""};
+}
+
+Result<ApiAnswer> api_placement(const ApiCall& call) {
+    pb::PlacementRequest request;
+    request.set_job_id(call.id);
+    RM_TRY(const auto attempt, query_number<std::int64_t>(call, "attempt"));
+    request.set_attempt(attempt);
+    return answer(get_placement(call.ops, call.surveys.loop, request));
+}
+
+Result<ApiAnswer> api_top(const ApiCall& call) {
+    pb::TopRequest request;
+    request.set_job_id(query_value(call.request.query, "job"));
+    pb::TopReply reply;
+    const auto keep = [&](const pb::TopReply& once) {
+        reply = once;
+        return true;
+    };
+    RM_RETURN_IF_ERROR(watch_top(call.ops, request, {[] { return false; }}, keep));
+    return answer(reply);
+}
+
+Result<ApiAnswer> api_links(const ApiCall& call) {
+    pb::LinksRequest request;
+    request.set_page_token(query_value(call.request.query, "page_token"));
+    return answer(list_links(call.ops, call.surveys.loop, request));
+}
+
+Result<ApiAnswer> api_link_history(const ApiCall& call) {
+    pb::LinkHistoryRequest request;
+    request.set_from(query_value(call.request.query, "from"));
+    request.set_to(query_value(call.request.query, "to"));
+    RM_TRY(const auto limit, query_number<std::int32_t>(call, "limit"));
+    request.set_limit(limit);
+    return answer(link_history(call.ops, call.surveys.store, request));
+}
+
 constexpr std::array kRoutes = {
     Route{"GET", "jobs", false, "", "/ringmaster.v1.JobService/List", api_list_jobs},
     Route{"POST", "jobs", false, "", "/ringmaster.v1.JobService/Submit", api_submit_job},
     Route{"GET", "jobs", true, "", "/ringmaster.v1.JobService/Get", api_get_job},
     Route{"POST", "jobs", true, kCancel, "/ringmaster.v1.JobService/Cancel", api_cancel_job},
+    Route{"GET", "jobs", true, "/explain", "/ringmaster.v1.JobService/Explain", api_explain_job},
+    Route{"GET", "jobs", true, "/logs", "/ringmaster.v1.JobService/Logs", api_logs},
+    Route{"GET", "jobs", true, "/placement", "/ringmaster.v1.TopologyService/Placement",
+          api_placement},
+    Route{"GET", "top", false, "", "/ringmaster.v1.JobService/Top", api_top},
+    Route{"GET", "links", false, "", "/ringmaster.v1.TopologyService/Links", api_links},
+    Route{"GET", "link_history", false, "", "/ringmaster.v1.TopologyService/LinkHistory",
+          api_link_history},
     Route{"GET", "history", false, "", "/ringmaster.v1.JobService/History", api_history},
     Route{"GET", "nodes", false, "", "/ringmaster.v1.NodeService/List", api_list_nodes},
     Route{"GET", "nodes", true, "", "/ringmaster.v1.NodeService/Get", api_get_node},
@@ -201,7 +281,7 @@ struct Place {
     std::string_view collection;
     bool has_id = false;
     std::string_view id;
-    std::string_view verb;
+    std::string_view tail;
 };
 
 Place place_of(std::string_view path) {
@@ -210,15 +290,15 @@ Place place_of(std::string_view path) {
     Place place{.collection = path.substr(0, slash), .has_id = slash != path.npos};
     if (!place.has_id) return place;
     place.id = path.substr(slash + 1);
-    const auto colon = std::min(place.id.find(':'), place.id.size());
-    place.verb = place.id.substr(colon);
-    place.id = place.id.substr(0, colon);
+    const auto end = std::min(place.id.find_first_of(":/"), place.id.size());
+    place.tail = place.id.substr(end);
+    place.id = place.id.substr(0, end);
     return place;
 }
 
 bool is_at(const Route& route, const Place& place) {
     return route.collection == place.collection && route.has_id == place.has_id &&
-           route.verb == place.verb;
+           route.tail == place.tail;
 }
 
 const Route* find_route(const Place& place, std::string_view http_method) {
@@ -229,6 +309,14 @@ const Route* find_route(const Place& place, std::string_view http_method) {
 }
 
 }  // namespace
+
+Result<std::string> message_json(const Message& message) {
+    std::string text;
+    const auto status = google::protobuf::util::MessageToJsonString(message, &text);
+    if (status.ok()) return text;
+    return make_error(ErrorCode::internal, "the reply cannot be written as JSON: {}",
+                      status.ToString());
+}
 
 HttpResponse error_response(const Error& error) {
     std::string body = format("{{\"code\":{},\"message\":", static_cast<int>(error.code));
@@ -261,7 +349,7 @@ std::optional<HttpResponse> JsonApi::handle(const HttpRequest& request) {
     const CallFacts facts{route->method, request.peer};
     const auto caller = gatekeeper_.admit(presented, facts);
     if (!caller) return error_response(caller.error());
-    const auto result = route->run({ops_, request, *caller, decoded(place.id)});
+    const auto result = route->run({ops_, surveys_, request, *caller, decoded(place.id)});
     gatekeeper_.ended(presented, facts, result ? result->subject : std::string(place.id),
                       result ? Status() : Status(result.error()));
     if (!result) return error_response(result.error());

@@ -2,6 +2,7 @@
 
 #include "controller/access.h"
 #include "controller/core/event.h"
+#include "controller/http/static_page.h"
 #include "service/address.h"
 
 namespace rm {
@@ -28,12 +29,28 @@ bool is_everywhere(const std::string& address) {
 }  // namespace
 
 HttpResponse HttpRoutes::handle(const HttpRequest& request) {
+    return answer(login_.with_credential(request));
+}
+
+HttpResponse HttpRoutes::answer(const HttpRequest& request) {
     if (request.path == kMetricsPage || request.path == kDiscoveryPage) return page(request);
+    if (request.path == kStreamPage) return stream(request);
+    if (auto answered = login_.handle(request)) return *std::move(answered);
     if (auto answered = api_.handle(request)) return *std::move(answered);
+    if (auto answered = static_page(request, page_files())) return *std::move(answered);
     return {.status = 404,
             .body = "there is no " + request.path +
-                    "; there are /metrics, /api/v1/sd, /api/v1/jobs, /api/v1/history, "
-                    "/api/v1/nodes\n"};
+                    "; there are /, /metrics, /api/v1/sd, /api/v1/stream, /api/v1/jobs, "
+                    "/api/v1/history, /api/v1/nodes, /api/v1/links\n"};
+}
+
+HttpResponse HttpRoutes::stream(const HttpRequest& request) {
+    if (request.method != "GET") {
+        return {.status = 405, .body = request.method + " is not allowed here; only GET\n"};
+    }
+    const auto caller = gatekeeper_.admit(presented_by(request), {kStreamPage, request.peer});
+    if (!caller) return error_response(caller.error());
+    return {.content_type = "text/event-stream", .feed = &live_.feed()};
 }
 
 HttpResponse HttpRoutes::page(const HttpRequest& request) {

@@ -1,0 +1,33 @@
+# Builds the built-in page: cmake -DWEB=dashboards/web -DPAGE_DIR=DIR -DNPM=npm -DREQUIRED=ON|AUTO -P build_page.cmake
+# leaves it in DIR/dist. DIR gets a copy of the sources, so that the source tree stays clean.
+file(MAKE_DIRECTORY ${PAGE_DIR})
+file(REMOVE_RECURSE ${PAGE_DIR}/src ${PAGE_DIR}/dist)
+foreach(part src public index.html package.json package-lock.json tsconfig.json vite.config.ts)
+  file(COPY ${WEB}/${part} DESTINATION ${PAGE_DIR})
+endforeach()
+
+file(SHA256 ${WEB}/package-lock.json lock)
+set(installed "")
+if(EXISTS ${PAGE_DIR}/installed)
+  file(READ ${PAGE_DIR}/installed installed)
+endif()
+set(failed 0)
+if(NOT installed STREQUAL lock)
+  execute_process(COMMAND ${NPM} ci --no-audit --no-fund --ignore-scripts WORKING_DIRECTORY ${PAGE_DIR}
+                  RESULT_VARIABLE failed OUTPUT_VARIABLE said ERROR_VARIABLE said)
+  if(NOT failed)
+    file(WRITE ${PAGE_DIR}/installed ${lock})
+  endif()
+endif()
+if(failed AND NOT REQUIRED STREQUAL AUTO)
+  message(FATAL_ERROR "npm ci in ${PAGE_DIR} failed; -DRM_WEB=OFF builds without the page\n${said}")
+elseif(failed)
+  message(WARNING "npm ci in ${PAGE_DIR} failed; the controller gets a page that says so\n${said}")
+  file(COPY ${WEB}/minimal/ DESTINATION ${PAGE_DIR}/dist)
+  return()
+endif()
+execute_process(COMMAND ${NPM} run --silent build WORKING_DIRECTORY ${PAGE_DIR}
+                RESULT_VARIABLE failed OUTPUT_VARIABLE said ERROR_VARIABLE said)
+if(failed)
+  message(FATAL_ERROR "the page does not build:\n${said}")
+endif()
