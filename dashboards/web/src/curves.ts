@@ -1,6 +1,6 @@
 // A run's curves: read from the controller, which thins them out, and continued by live steps.
 import { useCallback, useEffect, useState } from "preact/hooks";
-import { getSteps, int, real, type Series } from "./api/client";
+import { getQuantities, getSteps, int, real, type Series } from "./api/client";
 import { useSteps } from "./api/live";
 import type { StepReport } from "./api/types";
 
@@ -65,25 +65,37 @@ export interface Curves {
   loaded: boolean;
 }
 
-export function useCurves(job: string, quantities: string[], range: Range | undefined, generation: number): Curves {
+export interface Wanted {
+  /** Of the quantities that the job has, those to read. */
+  pick: (names: string[]) => string[];
+  range: Range | undefined; // of steps; undefined: the whole run
+  /** Another value means that there may be more than live steps have told. */
+  version: string;
+}
+
+export function useCurves(job: string, { pick, range, version }: Wanted): Curves {
   const [state, setState] = useState<Curves>({ series: [], problem: "", loaded: false });
   const [refresh, setRefresh] = useState(0);
-  const names = quantities.join(",");
   useEffect(() => {
-    if (!names) return;
     const stop = new AbortController();
-    const question = { quantities: names.split(","), maxPoints: kPoints, from: range?.from, to: range?.to };
-    getSteps(job, question, stop.signal)
+    const read = async () => {
+      const quantities = pick(await getQuantities(job, stop.signal));
+      const question = { quantities, maxPoints: kPoints, from: range?.from, to: range?.to };
+      return quantities.length > 0 ? getSteps(job, question, stop.signal) : [];
+    };
+    read()
       .then((series) => setState({ series, problem: "", loaded: true }))
       .catch((error) => stop.signal.aborted || setState((old) => ({ ...old, problem: error.message, loaded: true })));
     return () => stop.abort();
-  }, [job, names, range?.from, range?.to, generation, refresh]);
+  }, [job, pick, range?.from, range?.to, version, refresh]);
+  const empty = state.loaded && state.series.length === 0;
   const onStep = useCallback(
     (step: StepReport) => {
       if (range) return;
       setState((old) => ({ ...old, series: old.series.map((series) => continued(series, step)) }));
+      setRefresh((old) => (empty ? old + 1 : old)); // the first step: now there is something to read
     },
-    [range],
+    [range, empty],
   );
   useSteps(job, onStep);
   const longest = Math.max(0, ...state.series.map((series) => series.steps.length));

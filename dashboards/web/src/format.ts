@@ -22,6 +22,8 @@ export const tokens = (value: number) => scaled(value, 1024, ["", "K", "M"]).rep
 export const percent = (value: number) => `${(value * 100).toFixed(value < 0.1 ? 2 : 1)}%`;
 export const fixed = (digits: number) => (value: number) => value.toFixed(digits);
 export const grouped = (value: number) => Math.round(value).toLocaleString("en-US");
+export const money = (value: number, currency: string | undefined) =>
+  `${value.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 })} ${currency || "USD"}`;
 export const gbit = (value: number) => `${value >= 100 ? value.toFixed(0) : value.toFixed(value >= 10 ? 1 : 2)}`;
 
 /** Three significant digits, or so: of a learning rate, of a gradient's norm. */

@@ -1,7 +1,7 @@
 // What a job's messages say about it together.
 import type { Attempt, Job } from "./api/types";
 import { int, real } from "./api/client";
-import { meshSize, unix } from "./format";
+import { meshSize, money, unix } from "./format";
 
 export const newestAttempt = (job: Job): Attempt | undefined => job.attempts?.[job.attempts.length - 1];
 export const isLive = (job: Job) =>
@@ -35,6 +35,6 @@ export function wallSeconds(job: Job): number | undefined {
 
 export function costText(job: Job): string {
   const cost = job.cost;
-  if (cost?.money) return `${cost.money.toFixed(2)} ${cost.currency || "USD"}`;
+  if (cost?.money) return money(cost.money, cost.currency);
   return cost?.kwh ? `${cost.kwh.toFixed(2)} kWh` : "–";
 }

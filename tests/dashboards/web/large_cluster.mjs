@@ -46,7 +46,9 @@ function valueOf(quantity, step, rank) {
     case "seconds":
       return 9 + 0.1 * noise(step, 5);
     case "phase":
-      return Math.max(0, kPhases[name] * (1 + 0.05 * noise(step, rank)) - (name === "ring_exposed" ? (slow - 1) * 4 : 0));
+      return kPhases[name] * (1 + 0.05 * noise(step, rank));
+    case "waited":
+      return kPhases.ring_exposed + 0.5 + 0.05 * noise(step, rank) - (slow - 1) * 4;
     case "memory":
       return Math.round(kMemory[name] * kGiB);
     default:
@@ -66,7 +68,15 @@ function curve(quantity, rank, from, to, points) {
   return { quantity, unit: "", rank, steps, times, values };
 }
 
+const kQuantities = [
+  ...["loss", "held_out_loss", "causal_mfu", "full_mfu", "hfu", "tokens_per_second", "seconds", "waited"],
+  ...["grad_norm", "learning_rate"],
+  ...Object.keys(kPhases).map((name) => `phase/${name}`),
+  ...Object.keys(kMemory).map((name) => `memory/${name}`),
+];
+
 function steps(query) {
+  if (!query.get("quantity")) return { quantities: kQuantities, ranks: [...Array(kRanks).keys()] };
   const from = Math.max(1, Number(query.get("from") || 1));
   const to = Math.min(kSteps, Number(query.get("to") || kSteps));
   const ranks = query.get("rank") === "all" ? [...Array(kRanks).keys()] : (query.get("rank") || "0").split(",").map(Number);

@@ -83,6 +83,11 @@ export interface Series {
   values: (number | null)[];
 }
 
+/** The names of the quantities that the job has curves of. */
+export async function getQuantities(job: string, signal?: AbortSignal): Promise<string[]> {
+  return (await get<StepsReply>(`jobs/${job}/steps`, {}, signal)).quantities ?? [];
+}
+
 export interface StepsQuestion {
   quantities: string[];
   ranks?: string; // "0", "0,3" or "all"

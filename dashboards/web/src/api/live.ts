@@ -5,6 +5,8 @@ import type { EvaluationReport, Job, JobsReply, Node, NodesReply, StepReport } f
 
 export type Connection = "connecting" | "live" | "lost" | "login";
 
+const kPause = 2000; // milliseconds
+
 type Watcher = () => void;
 type StepWatcher = (job: string, step: StepReport) => void;
 
@@ -58,6 +60,7 @@ async function readAll() {
   setConnection("live");
 }
 
+/** The stream has begun, or has lost messages: whatever changes from here on comes as an event. */
 async function reset() {
   try {
     await readAll();
@@ -98,28 +101,27 @@ function open() {
   on("evaluation", onEvaluation);
   on("node", onNode);
   events.onopen = () => connection === "lost" && setConnection("live");
-  events.onerror = () => {
-    if (connection !== "login") setConnection("lost", "no answer from the controller; trying again");
-    // After an answer other than 200 the browser gives up: ask why, and try again.
-    if (events?.readyState === EventSource.CLOSED) setTimeout(() => connection !== "login" && restart(), 2000);
-  };
+  events.onerror = onError;
 }
 
-async function restart() {
-  await reset();
-  if (connection !== "login") open();
+/** After an answer other than 200 the browser gives up: ask why, and try again. */
+function onError() {
+  if (connection === "login") return;
+  setConnection("lost", "no answer from the controller; trying again");
+  if (events?.readyState !== EventSource.CLOSED) return;
+  void reset().then(() => setTimeout(() => connection !== "login" && start(), kPause));
 }
 
-export function start() {
-  onLoginNeeded(() => {
-    events?.close();
-    setConnection("login");
-  });
-  void restart();
-}
+/** Opens the stream, whose first event makes the page read everything. */
+export const start = open;
 
-/** After a login. */
-export const startAgain = () => (setConnection("connecting"), void restart());
+/** Without a credential the API asks for a login; a new one starts again. */
+onLoginNeeded(() => {
+  events?.close();
+  setConnection("login");
+});
+
+export const startAgain = () => (setConnection("connecting"), start());
 
 export interface Cluster {
   jobs: Job[]; // newest first

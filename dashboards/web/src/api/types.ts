@@ -205,6 +205,8 @@ export interface Curve {
 export interface StepsReply {
   curves?: Curve[];
   nextPageToken?: string;
+  quantities?: string[]; // that rank 0 has
+  ranks?: number[]; // that have curves
 }
 
 export interface Finding {

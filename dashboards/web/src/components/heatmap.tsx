@@ -4,7 +4,7 @@ import { heat, useInks } from "../theme";
 export interface HeatMapProps {
   rows: number;
   columns: number;
-  /** 0 to 1 for the colour; null: nothing is known. */
+  /** 0 to 1 for the colour; null: nothing is known. Another function means another picture. */
   shade: (row: number, column: number) => number | null;
   describe: (row: number, column: number) => string;
   rowLabel?: (row: number) => string;
@@ -21,9 +21,7 @@ function paint(canvas: HTMLCanvasElement, props: HeatMapProps, empty: string) {
   canvas.width = props.columns;
   canvas.height = props.rows;
   const ctx = canvas.getContext("2d")!;
-  ctx.fillStyle = empty;
-  ctx.fillRect(0, 0, 1, 1);
-  const blank = ctx.getImageData(0, 0, 1, 1).data;
+  const blank = [1, 3, 5].map((at) => parseInt(empty.slice(at, at + 2), 16)); // #rrggbb
   const image = ctx.createImageData(props.columns, props.rows);
   for (let row = 0, at = 0; row < props.rows; ++row) {
     for (let column = 0; column < props.columns; ++column, at += 4) {
@@ -39,7 +37,7 @@ export function HeatMap(props: HeatMapProps) {
   const inks = useInks();
   const ref = useRef<HTMLCanvasElement>(null);
   const [cell, setCell] = useState<[number, number]>();
-  useEffect(() => paint(ref.current!, props, inks.grid));
+  useEffect(() => paint(ref.current!, props, inks.grid), [props.shade, props.rows, props.columns, inks]);
   const height = props.rows * (props.rowHeight ?? Math.max(1, Math.min(18, Math.round(320 / Math.max(props.rows, 1)))));
   const cellAt = (event: MouseEvent): [number, number] => {
     const box = ref.current!.getBoundingClientRect();
@@ -69,6 +67,7 @@ export function HeatMap(props: HeatMapProps) {
         width: part(1, props.columns),
         height: part(1, props.rows),
         borderColor: color,
+        "--ring": color,
       }}
     />
   );

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useState } from "preact/hooks";
 import { get } from "../api/client";
 import type { Job, LinkHistoryReply, LinkSample, NodeLink } from "../api/types";
 import { Chart } from "../components/chart";
@@ -78,17 +78,20 @@ export function Links({ survey, hops, job }: { survey: Survey; hops: NodeHop[]; 
   const [shown, setShown] = useState<Shown>("rate");
   const [picked, setPicked] = useState<[number, number]>();
   const { nodes, links, state } = survey;
-  if (nodes.length < 2) return <Empty>Links are measured once two nodes are there.</Empty>;
   const place = new Map(nodes.map((node, i) => [node.id, i]));
   const at = (from: number, to: number) => links.get(`${nodes[from]!.id} ${nodes[to]!.id}`);
   const known = [...links.values()].map((link) => valueOf(link, shown)).filter((value) => value !== undefined);
   const [low, high] = shown === "baseline" ? [0.5, 1] : [Math.min(...known), Math.max(...known)];
-  const shade = (from: number, to: number) => {
-    const value = from === to ? undefined : valueOf(at(from, to), shown);
-    if (value === undefined) return null;
-    const part = (value - low) / (high - low || 1);
-    return shown === "latency" ? 1 - part : part; // bright is good
-  };
+  const shade = useCallback(
+    (from: number, to: number) => {
+      const value = from === to ? undefined : valueOf(at(from, to), shown);
+      if (value === undefined) return null;
+      const part = (value - low) / (high - low || 1);
+      return shown === "latency" ? 1 - part : part; // bright is good
+    },
+    [survey, shown],
+  );
+  if (nodes.length < 2) return <Empty>Links are measured once two nodes are there.</Empty>;
   const frames = [
     ...hops.map((hop) => ({ row: place.get(hop.from)!, column: place.get(hop.to)!, color: colorAt(hop.ring), round: true })),
     ...[...links.values()]

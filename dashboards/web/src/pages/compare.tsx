@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { getSteps, type Series } from "../api/client";
+import { getQuantities, getSteps, type Series } from "../api/client";
 import { useCluster } from "../api/live";
 import { Chart, type Line } from "../components/chart";
 import { Choice, Empty, State } from "../components/parts";
@@ -22,9 +22,13 @@ function useRuns(ids: string[], generation: number) {
   const [tick, setTick] = useState(0);
   useEffect(() => {
     const stop = new AbortController();
-    const quantities = kCharts.map(([quantity]) => quantity);
+    const read = async (id: string) => {
+      const known = await getQuantities(id, stop.signal);
+      const quantities = kCharts.map(([quantity]) => quantity).filter((quantity) => known.includes(quantity));
+      return quantities.length > 0 ? getSteps(id, { quantities }, stop.signal) : [];
+    };
     for (const id of ids) {
-      getSteps(id, { quantities }, stop.signal)
+      read(id)
         .then((series) => setRuns((old) => ({ ...old, [id]: series })))
         .catch((error) => stop.signal.aborted || setProblem(`${id}: ${error.message}`));
     }

@@ -1,10 +1,10 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { get, int } from "../api/client";
 import { putJob, useCluster } from "../api/live";
 import type { Job } from "../api/types";
 import { Choice, Empty, Progress, Stat, State } from "../components/parts";
 import { type Along, type Range, useCurves } from "../curves";
-import { bytes, count, fixed, grouped, meshText, orNone, percent, seconds, span, tokens } from "../format";
+import { bytes, count, fixed, grouped, meshText, orNone, percent, seconds, short, span, tokens } from "../format";
 import * as of from "../job";
 import { Charts } from "./run_charts";
 import { Events, Findings, PlanAgainstReal } from "./run_facts";
@@ -23,17 +23,15 @@ const kScalars = [
   "learning_rate",
 ];
 
-/** What the job's last step has, which is what its curves have. */
-function quantitiesOf(job: Job): string[] {
-  const phases = Object.keys(job.lastStep?.phaseSeconds ?? {}).sort();
-  const kinds = Object.keys(job.lastStep?.memoryBytes ?? {}).sort();
-  return [...kScalars, ...phases.map((name) => `phase/${name}`), ...kinds.map((name) => `memory/${name}`)];
-}
+const isDrawn = (name: string) => kScalars.includes(name) || /^(phase|memory)\//.test(name);
+const pickDrawn = (names: string[]) => names.filter(isDrawn);
 
 /** The job with its placements, which events leave out: read again when it gets another attempt. */
 function useJob(id: string, known: Job | undefined, generation: number): string {
   const [problem, setProblem] = useState("");
+  const read = generation > 0; // the lists are there
   useEffect(() => {
+    if (!read) return;
     const stop = new AbortController();
     get<Job>(`jobs/${id}`, {}, stop.signal)
       .then((job) => (putJob(job), setProblem("")))
@@ -58,7 +56,7 @@ function Numbers({ job }: { job: Job }) {
       <Stat name="Tokens/s" value={orNone(of.tokensPerSecond(job), count)} note={`${count(int(step?.tokensTotal))} trained`} />
       <Stat name="Step" value={orNone(step?.seconds, seconds)} note={`median ${orNone(attempt?.measuredStepSeconds || undefined, seconds)}`} />
       <Stat name="ETA" value={orNone(of.remaining(job), span)} note={`after ${orNone(of.wallSeconds(job), span)}`} />
-      <Stat name="Cost" value={of.costText(job)} note={job.cost?.kgCo2 ? `${job.cost.kgCo2.toFixed(2)} kg CO₂` : "so far"} />
+      <Stat name="Cost" value={of.costText(job)} note={job.cost?.kgCo2 ? `${short(job.cost.kgCo2)} kg CO₂` : "so far"} />
     </dl>
   );
 }
@@ -107,9 +105,8 @@ export function Run({ id }: { id: string }) {
   const problem = useJob(id, job, generation);
   const [along, setAlong] = useState<Along>("step");
   const [range, setRange] = useState<Range>();
-  const names = job ? quantitiesOf(job).join(",") : "";
-  const quantities = useMemo(() => names.split(",").filter(Boolean), [names]);
-  const curves = useCurves(job?.id ?? id, quantities, range, generation);
+  const version = `${generation} ${job?.lastEvaluation?.step ?? ""} ${job?.state}`;
+  const curves = useCurves(job?.id ?? id, { pick: pickDrawn, range, version });
   useEffect(() => setRange(undefined), [id]);
   if (!job) {
     return (
@@ -150,7 +147,7 @@ export function Run({ id }: { id: string }) {
       </div>
       {curves.problem && <p class="problem">{curves.problem}</p>}
       <Charts job={job} curves={curves} along={along} range={range} onRange={setRange} capacity={capacity} />
-      <Ranks job={job} nodes={nodes} generation={generation} />
+      {curves.loaded && <Ranks job={job} nodes={nodes} generation={generation} />}
       <div class="columns">
         <PlanAgainstReal job={job} capacity={capacity} capacityText={bytes(capacity)} />
         <Findings job={job} generation={generation} />

@@ -1,10 +1,9 @@
 import { useMemo } from "preact/hooks";
 import { int, type Series } from "../api/client";
-import { unix } from "../format";
 import type { Job } from "../api/types";
 import { Chart, type ChartProps, type Line, type Mark } from "../components/chart";
 import { align, type Along, type Curves, placeOfStep, type Range } from "../curves";
-import { bytes, count, fixed, percent, seconds, short } from "../format";
+import { bytes, count, fixed, percent, seconds, short, unix } from "../format";
 import { memoryColor, phaseColor } from "../theme";
 
 const [kBlue, kOrange, kGreen, kPurple, kSky, kRed] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
@@ -57,6 +56,19 @@ const wait = (name: string) => name.endsWith("_exposed");
 const phaseOrder = (name: string) => (name === "idle" ? 2 : wait(name) ? 1 : 0);
 const phaseText = (name: string) => name.replace("_exposed", " exposed");
 
+/** Keeps the place of the charts. */
+function Blank() {
+  return (
+    <div class="charts" aria-busy="true">
+      {Array.from({ length: 9 }, (_, i) => (
+        <figure class="chart" key={i}>
+          <div class="plot" />
+        </figure>
+      ))}
+    </div>
+  );
+}
+
 export function Charts({ job, curves, along, range, onRange, capacity }: Props) {
   const by = useMemo(() => new Map(curves.series.map((series) => [series.quantity, series])), [curves.series]);
   const loss = by.get("loss");
@@ -95,9 +107,10 @@ export function Charts({ job, curves, along, range, onRange, capacity }: Props) 
   const exposed = phases.filter((series) => wait(series.quantity));
   const used = device.reduce((sum, series) => sum + Math.max(0, ...series.values.map((value) => value ?? 0)), 0);
   const near = used > capacity / 5;
+  if (!curves.loaded) return <Blank />;
   const predicted = job.attempts?.[job.attempts.length - 1]?.predicted?.stepSeconds;
   return (
-    <div class={`charts ${curves.loaded ? "" : "loading"}`}>
+    <div class="charts">
       {lines("Loss", [["loss", "training", kBlue], ["held_out_loss", "held out", kOrange, { points: true }]], fixed(3), { note: "nats per token" })}
       {lines("MFU", [["causal_mfu", "causal", kBlue], ["full_mfu", "full attention", kSky, { dash: true }], ["hfu", "HFU", kPurple, { dash: true }]], percent, { note: job.lastStep?.peakName })}
       {lines("Tokens per second", [["tokens_per_second", "tokens/s", kGreen]], count)}

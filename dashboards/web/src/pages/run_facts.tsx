@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { get, int } from "../api/client";
 import type { ExplainReply, Finding, Job } from "../api/types";
 import { Empty, Section, State } from "../components/parts";
-import { bytes, clock, meshText, orNone, seconds, span, unix } from "../format";
+import { bytes, clock, grouped, meshText, money, orNone, seconds, span, unix } from "../format";
 import { newestAttempt } from "../job";
 
 interface Row {
@@ -63,8 +63,8 @@ export function PlanAgainstReal({ job, capacity, capacityText }: { job: Job; cap
           <tr>
             <th scope="row">Cost</th>
             <td class="num">–</td>
-            <td class="num">{cost?.money ? `${cost.money.toFixed(2)} ${cost.currency}` : "–"}</td>
-            <td class="num">{job.spec?.resources?.maxCostUsd ? `at most ${job.spec.resources.maxCostUsd}` : "–"}</td>
+            <td class="num">{cost?.money ? money(cost.money, cost.currency) : "–"}</td>
+            <td class="num">{job.spec?.resources?.maxCostUsd ? `at most ${grouped(job.spec.resources.maxCostUsd)}` : "–"}</td>
           </tr>
         </tbody>
       </table>

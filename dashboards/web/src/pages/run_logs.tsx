@@ -31,39 +31,45 @@ async function more(job: string, query: Record<string, string | number>, log: Lo
   return { text: text.slice(-kMostText), offset, problem: "" };
 }
 
-/** The log's end, and what live steps bring: the page asks for more only when there is news of the job. */
+const kNothing: Log = { text: "", offset: 0, problem: "" };
+
+/**
+ * The log's end, and what live steps bring: the page asks for more only when there is news of the job, one request at
+ * a time.
+ */
 function useLog(job: Job, rank: number): Log {
-  const [log, setLog] = useState<Log>({ text: "", offset: 0, problem: "" });
-  const latest = useRef(log);
-  latest.current = log;
-  const epoch = newestAttempt(job)?.epoch ?? "0";
-  const asked = useRef(0);
-  const stop = useRef(new AbortController());
-  const read = useCallback(
-    async (from: Log, query: Record<string, string | number>) => {
-      const { signal } = stop.current;
+  const [log, setLog] = useState(kNothing);
+  const reader = useRef<() => void>(() => undefined);
+  const epoch = newestAttempt(job)?.epoch;
+  useEffect(() => {
+    if (!epoch) return;
+    const stop = new AbortController();
+    let [busy, asked, known] = [false, 0, kNothing];
+    const read = async () => {
+      if (busy || Date.now() - asked < kPause || document.visibilityState !== "visible") return;
+      [busy, asked] = [true, Date.now()];
+      const from: Record<string, number> = known.offset > 0 ? { offset: known.offset } : { tail: kTail };
       try {
-        const next = await more(job.id, { rank, attempt: epoch, ...query }, from, signal);
-        if (!signal.aborted) setLog(next);
+        known = await more(job.id, { rank, attempt: epoch, ...from }, known, stop.signal);
       } catch (error) {
-        if (!signal.aborted) setLog({ ...from, problem: error instanceof Error ? error.message : String(error) });
+        known = { ...known, problem: error instanceof Error ? error.message : String(error) };
       }
-    },
-    [job.id, rank, epoch],
+      busy = false;
+      if (!stop.signal.aborted) setLog(known);
+    };
+    setLog(kNothing);
+    reader.current = () => void read();
+    void read();
+    return () => stop.abort();
+  }, [job.id, rank, epoch]);
+  useSteps(
+    job.id,
+    useCallback(() => reader.current(), []),
   );
+  // The last lines come after the last step.
   useEffect(() => {
-    stop.current = new AbortController();
-    if (epoch !== "0") void read({ text: "", offset: 0, problem: "" }, { tail: kTail });
-    return () => stop.current.abort();
-  }, [read, epoch]);
-  const onStep = useCallback(() => {
-    if (Date.now() - asked.current < kPause || document.visibilityState !== "visible") return;
-    asked.current = Date.now();
-    void read(latest.current, { offset: latest.current.offset });
-  }, [read]);
-  useSteps(job.id, onStep);
-  useEffect(() => {
-    if (latest.current.offset > 0) void read(latest.current, { offset: latest.current.offset });
+    const timer = setTimeout(() => reader.current(), 2 * kPause);
+    return () => clearTimeout(timer);
   }, [job.state]);
   return log;
 }

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { getSteps, type Series } from "../api/client";
 import type { Job, Node } from "../api/types";
 import { HeatMap, HeatScale } from "../components/heatmap";
@@ -13,6 +13,8 @@ const kShown: readonly (readonly [Shown, string])[] = [
   ["step", "Step time"],
 ];
 const kRefresh = 5000; // milliseconds
+const kMany = 64; // ranks, whose map has fewer columns: it is millions of bytes
+const columnsOf = (ranks: number) => (ranks > kMany ? 48 : 160);
 const kWorkEnds = [0.75, 1.35] as const; // times the median of the ranks
 const kStraggles = 1.15; // times the median of the ranks, as the alert has it
 
@@ -21,9 +23,9 @@ interface Grid {
   values: Float64Array[]; // by rank; NaN: nothing is known
 }
 
-/** Columns of equal width in steps, whose cells are means. */
-function gridOf(series: Series[], ranks: number, columns: number): Grid {
-  const all = series.flatMap((one) => [one.steps[0] ?? 0, one.steps[one.steps.length - 1] ?? 0]);
+/** Columns of equal width in steps, from the first to the last of `whole`, whose cells are means. */
+function gridOf(series: Series[], whole: Series[], ranks: number, columns: number): Grid {
+  const all = whole.flatMap((one) => [one.steps[0] ?? 0, one.steps[one.steps.length - 1] ?? 0]);
   const [first, last] = [Math.min(...all), Math.max(...all)];
   const width = Math.max(1, Math.ceil((last - first + 1) / columns));
   const used = Math.max(1, Math.ceil((last - first + 1) / width));
@@ -42,12 +44,11 @@ function gridOf(series: Series[], ranks: number, columns: number): Grid {
   return { steps: Array.from({ length: used }, (_, i) => first + i * width), values };
 }
 
-function combined(shown: Shown, step: Grid, waits: Grid[]): Grid {
+/** What is shown, of the grids of a step's seconds and of those in which the rank waited for others. */
+function gridShown(shown: Shown, step: Grid, waited: Grid): Grid {
   if (shown === "step") return step;
-  const waited = (rank: number, i: number) => waits.reduce((sum, grid) => sum + (grid.values[rank]?.[i] || 0), 0);
-  const values = step.values.map((row, rank) =>
-    row.map((value, i) => (shown === "wait" ? waited(rank, i) + value * 0 : value - waited(rank, i))),
-  );
+  if (shown === "wait") return waited;
+  const values = step.values.map((row, rank) => row.map((value, i) => value - waited.values[rank]![i]!));
   return { steps: step.steps, values };
 }
 
@@ -71,31 +72,30 @@ function stragglerOf(work: Grid): { rank: number; ratio: number } | undefined {
   return ratio >= kStraggles ? { rank, ratio } : undefined;
 }
 
+/** Without the few extreme cells, which would hide the rest. */
+function endsOf(grid: Grid | undefined): readonly [number, number] {
+  const known = (grid?.values ?? []).flatMap((row) => [...row]).filter(Number.isFinite).sort((a, b) => a - b);
+  return [known[Math.floor(known.length * 0.02)] ?? 0, known[Math.floor(known.length * 0.98)] ?? 1];
+}
+
 function useRanks(job: Job, generation: number, ranks: number) {
   const [state, setState] = useState<{ series: Series[]; problem: string }>({ series: [], problem: "" });
   const [tick, setTick] = useState(0);
   const running = isRunning(job);
-  const waits = Object.entries(job.lastStep?.phaseSeconds ?? {})
-    .filter(([name, value]) => name.endsWith("_exposed") && value > 0)
-    .sort((a, b) => b[1] - a[1])
-    .slice(0, ranks > 64 ? 2 : 4)
-    .map(([name]) => `phase/${name}`)
-    .sort()
-    .join(",");
   const hasSteps = job.lastStep !== undefined;
   useEffect(() => {
     if (!hasSteps) return;
     const stop = new AbortController();
     const question = {
-      quantities: ["seconds", ...waits.split(",").filter(Boolean)],
+      quantities: ["seconds", "waited"],
       ranks: "all",
-      maxPoints: ranks > 64 ? 60 : 160,
+      maxPoints: columnsOf(ranks),
     };
     getSteps(job.id, question, stop.signal)
       .then((series) => setState({ series, problem: "" }))
       .catch((error) => stop.signal.aborted || setState((old) => ({ ...old, problem: error.message })));
     return () => stop.abort();
-  }, [job.id, hasSteps, waits, ranks, generation, tick]);
+  }, [job.id, hasSteps, ranks, generation, tick]);
   useEffect(() => {
     if (!running) return;
     const timer = setInterval(() => document.visibilityState === "visible" && setTick((old) => old + 1), kRefresh);
@@ -109,32 +109,31 @@ export function Ranks({ job, nodes, generation }: { job: Job; nodes: Node[]; gen
   const ranks = meshSize(attempt?.mesh);
   const { series, problem } = useRanks(job, generation, ranks);
   const [shown, setShown] = useState<Shown>("work");
-  const columns = ranks > 64 ? 60 : 160;
+  const columns = columnsOf(ranks);
   const grids = useMemo(() => {
-    const of = (quantity: string) => gridOf(series.filter((one) => one.quantity === quantity), ranks, columns);
     if (series.length === 0) return undefined;
-    const waits = [...new Set(series.map((one) => one.quantity))].filter((name) => name !== "seconds").map(of);
-    const step = of("seconds");
-    const values = combined(shown, step, waits);
-    return { values, shades: shown === "work" ? overMedian(values) : values, work: combined("work", step, waits) };
+    const of = (quantity: string) => gridOf(series.filter((one) => one.quantity === quantity), series, ranks, columns);
+    const [step, waited] = [of("seconds"), of("waited")];
+    const [values, work] = [gridShown(shown, step, waited), gridShown("work", step, waited)];
+    return { values, shades: shown === "work" ? overMedian(values) : values, work };
   }, [series, shown, ranks]);
   const placeOf = (rank: number) => {
     const place = attempt?.placement?.[rank];
     const host = nodes.find((node) => node.id === place?.nodeId)?.inventory?.hostname;
     return host ? `${host} device ${place?.device ?? 0}` : "";
   };
-  const straggler = grids && ranks > 1 ? stragglerOf(grids.work) : undefined;
+  const straggler = useMemo(() => (grids && ranks > 1 ? stragglerOf(grids.work) : undefined), [grids]);
   const grid = grids?.values;
   const shades = grids?.shades;
   const text = shown === "work" ? (value: number) => `${value.toFixed(2)} ×` : seconds;
-  const known = shades ? shades.values.flatMap((row) => [...row]).filter(Number.isFinite).sort((a, b) => a - b) : [];
-  // The ends leave out the few extreme cells, which would hide the rest.
-  const ends = [known[Math.floor(known.length * 0.02)] ?? 0, known[Math.floor(known.length * 0.98)] ?? 1] as const;
-  const [low, high] = shown === "work" ? kWorkEnds : ends;
-  const shade = (rank: number, i: number) => {
-    const value = shades?.values[rank]?.[i] ?? NaN;
-    return Number.isFinite(value) ? (value - low) / (high - low || 1) : null;
-  };
+  const [low, high] = useMemo(() => (shown === "work" ? kWorkEnds : endsOf(shades)), [shades, shown]);
+  const shade = useCallback(
+    (rank: number, i: number) => {
+      const value = shades?.values[rank]?.[i] ?? NaN;
+      return Number.isFinite(value) ? (value - low) / (high - low || 1) : null;
+    },
+    [shades, low, high],
+  );
   return (
     <Section
       title="Ranks over time"

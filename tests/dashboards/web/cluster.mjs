@@ -1,0 +1,70 @@
+// A real cluster of `ringmaster up`, and a run that trains the smallest model.
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { check } from "./browser.mjs";
+
+const kText = "The ring passes keys and values on, and every rank sees every block exactly once.\n";
+
+export class Cluster {
+  /** Starts a controller and four workers below `folder`. */
+  static async start(bin, folder) {
+    const made = new Cluster();
+    made.program = join(bin, "ringmaster");
+    made.folder = folder;
+    made.state = join(folder, "state");
+    made.process = spawn(made.program, ["up", "--workers", "4", "--listen", "127.0.0.1:0", "--state", made.state]);
+    const output = await made.outputUntil("http://");
+    const found = output.match(/http:\/\/[\d.]+:\d+/);
+    check(found, `ringmaster up printed no HTTP address: ${output}`);
+    made.address = found[0];
+    return made;
+  }
+
+  outputUntil(text) {
+    return new Promise((resolve, reject) => {
+      let output = "";
+      const take = (chunk) => {
+        output += chunk;
+        if (output.includes(text) && output.endsWith("\n")) resolve(output);
+      };
+      this.process.stdout.on("data", take);
+      this.process.stderr.on("data", take);
+      this.process.on("exit", (code) => reject(new Error(`ringmaster up ended with ${code}: ${output}`)));
+    });
+  }
+
+  run(...parts) {
+    return execFileSync(this.program, ["--state", this.state, ...parts], { encoding: "utf8", cwd: this.folder });
+  }
+
+  submit(name, steps) {
+    const data = join(this.folder, "data");
+    mkdirSync(data, { recursive: true });
+    writeFileSync(join(data, "text.txt"), kText.repeat(4000));
+    const file = join(this.folder, `${name}.yaml`);
+    writeFileSync(
+      file,
+      `name: ${name}
+model: {preset: micro}
+data: {path: ${data}, format: auto, tokenizer: bytes}
+seed: 1
+stages:
+  - {context: 1024, batch: 1024, tokens: ${1024 * steps}, learning_rate: 3e-3}
+parallel: {ring: 2}
+resources: {kind: cpu}
+checkpoint: {every: 100 steps, keep: 2}
+`,
+    );
+    return this.run("submit", file, "--yes").trim().split("\n").pop();
+  }
+
+  async stop() {
+    const ended = new Promise((resolve) => this.process.on("exit", resolve));
+    this.process.kill("SIGINT");
+    this.process.kill("SIGINT");
+    const timer = setTimeout(() => this.process.kill("SIGKILL"), 30_000);
+    await ended;
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,118 @@
+// Opens every page of a real cluster in Chromium, wide and narrow, light and dark.
+//   node page_test.mjs PAGE_DIR BIN_DIR    RINGMASTER_KEEP=DIR keeps the screenshots there
+import { request } from "node:http";
+import { join } from "node:path";
+import { Browser, check, temporaryFolder, until } from "./browser.mjs";
+import { Cluster } from "./cluster.mjs";
+
+const [pageDir, bin] = process.argv.slice(2);
+const folder = temporaryFolder();
+const kLooks = [
+  { width: 1280, colorScheme: "light" },
+  { width: 1280, colorScheme: "dark" },
+  { width: 400, colorScheme: "light" },
+  { width: 400, colorScheme: "dark" },
+];
+
+function statusFor(address, host) {
+  return new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(address);
+    request({ hostname, port, path: "/", headers: { Host: host, "Accept-Encoding": "gzip" } }, (response) => {
+      let body = "";
+      response.on("data", (chunk) => (body += chunk)).on("end", () => resolve({ status: response.statusCode, body }));
+    })
+      .on("error", reject)
+      .end();
+  });
+}
+
+/** Seconds from a step's arrival at the controller until the page shows it, of several steps. */
+async function stepDelays(page, id, count) {
+  return page.evaluate(
+    ([job, wanted]) =>
+      new Promise((resolve) => {
+        const delays = [];
+        const events = new EventSource("/api/v1/stream");
+        events.addEventListener("step", (event) => {
+          const { jobId, step } = JSON.parse(event.data);
+          if (jobId !== job) return;
+          const shown = Number(step.step).toLocaleString("en-US");
+          const look = () => {
+            const now = Number(document.querySelector(".bar.top .progress .num").firstChild.textContent.replaceAll(",", ""));
+            if (now < Number(step.step)) return requestAnimationFrame(look);
+            delays.push({ shown, seconds: Date.now() / 1000 - Date.parse(step.time) / 1000 });
+            if (delays.length === wanted) resolve((events.close(), delays));
+          };
+          look();
+        });
+      }),
+    [id, count],
+  );
+}
+
+async function looksRight(browser, cluster, path, look) {
+  const page = await browser.page(cluster.address, look);
+  const response = await page.goto(cluster.address + path);
+  check(response.status() === 200, `${path}: ${response.status()}`);
+  const policy = response.headers()["content-security-policy"] ?? "";
+  check(policy.startsWith("default-src 'none'; script-src 'self'"), `${path}: the policy is '${policy}'`);
+  await page.waitForSelector("main");
+  await page.waitForSelector(".connection.live");
+  await page.waitForTimeout(700);
+  const wide = await Browser.overflow(page);
+  check(wide <= 0, `${path} is ${wide} px wider than ${look.width}`);
+  const theme = await page.evaluate(() => document.documentElement.dataset.theme);
+  check(theme === look.colorScheme, `${path} is ${theme}, the system ${look.colorScheme}`);
+  const name = `${path.replace(/\W+/g, "_")}_${look.width}_${look.colorScheme}.png`;
+  await page.screenshot({ path: join(folder, name), fullPage: true });
+  await page.context().close();
+}
+
+async function worksByKeyboard(browser, cluster, id) {
+  const page = await browser.page(cluster.address);
+  await page.goto(`${cluster.address}/runs`);
+  await page.waitForSelector(`a[href="/runs/${id}"]`);
+  await page.focus(`a[href="/runs/${id}"]`);
+  await page.keyboard.press("Enter");
+  await page.waitForURL(`**/runs/${id}`);
+  await page.keyboard.press("Tab");
+  const focused = await page.evaluate(() => document.activeElement?.tagName);
+  check(focused !== "BODY", "Tab focuses nothing");
+  await page.goBack();
+  await page.waitForSelector("table.runs");
+  await page.context().close();
+}
+
+const browser = await Browser.launch(pageDir);
+const cluster = await Cluster.start(bin, folder);
+try {
+  const first = cluster.submit("first", 150);
+  const running = cluster.submit("running", 100_000);
+  const page = await browser.page(cluster.address);
+  await page.goto(`${cluster.address}/runs/${running}`);
+  await until("a first step on the page", () => page.locator(".bar.top .progress .num").textContent().then((text) => !text.startsWith("0 ")));
+  const delays = await stepDelays(page, running, 10);
+  const slowest = Math.max(...delays.map((one) => one.seconds));
+  console.log(`a step is on the page at most ${slowest.toFixed(3)} s after its report, of ${delays.length}`);
+  check(slowest < 1, `a step took ${slowest} s`);
+  await page.context().close();
+
+  const curves = await fetch(`${cluster.address}/api/v1/jobs/${running}/steps?quantity=loss`);
+  if (curves.status === 404) console.log("this controller has no curves: the run page is looked at without them");
+  else for (const look of kLooks) await looksRight(browser, cluster, `/runs/${running}`, look);
+  for (const path of ["/runs", "/cluster", `/runs/${first}/plan`, "/history"]) {
+    for (const look of kLooks) await looksRight(browser, cluster, path, look);
+  }
+  if (curves.status !== 404) {
+    for (const look of kLooks) await looksRight(browser, cluster, `/compare?ids=${first},${running}`, look);
+  }
+  if (curves.status !== 404) await worksByKeyboard(browser, cluster, running);
+
+  const wrong = await statusFor(cluster.address, "evil.example");
+  check(wrong.status === 403 && wrong.body.includes("evil.example"), `another Host got ${wrong.status} ${wrong.body}`);
+  check(browser.faults.length === 0, `faults:\n${browser.faults.join("\n")}`);
+  console.log(`every page at ${kLooks.length} looks: no error, no request to another host`);
+} finally {
+  await browser.close();
+  await cluster.stop();
+}
