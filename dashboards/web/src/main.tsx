@@ -12,9 +12,19 @@ import { Run } from "./pages/run";
 import { Runs } from "./pages/runs";
 import { type Place, usePlace } from "./router";
 import { applyTheme, chosenTheme, type Theme } from "./theme";
-import "./styles.css";
+import "./styles/base.css";
+import "./styles/frame.css";
+import "./styles/tables.css";
+import "./styles/charts.css";
+import "./styles/cluster.css";
+import "./styles/narrow.css";
 
-const kWords: Record<Connection, string> = { connecting: "connecting", live: "live", lost: "reconnecting", login: "logged out" };
+const kWords: Record<Connection, string> = {
+  connecting: "connecting",
+  live: "live",
+  lost: "reconnecting",
+  login: "logged out",
+};
 const kNext: Record<Theme, Theme> = { auto: "light", light: "dark", dark: "auto" };
 const kNav: [string, string, Place["page"][]][] = [
   ["/runs", "Runs", ["runs", "run", "plan", "compare"]],
@@ -42,7 +52,16 @@ function Top({ place }: { place: Place }) {
     <header class="page">
       <a href="/runs" class="brand">
         <svg viewBox="0 0 32 32" width="20" height="20" aria-hidden="true">
-          <circle cx="16" cy="16" r="10" fill="none" stroke="currentColor" stroke-width="4" stroke-dasharray="12.7 3" transform="rotate(-80 16 16)" />
+          <circle
+            cx="16"
+            cy="16"
+            r="10"
+            fill="none"
+            stroke="currentColor"
+            stroke-width="4"
+            stroke-dasharray="12.7 3"
+            transform="rotate(-80 16 16)"
+          />
         </svg>
         Ringmaster
       </a>

@@ -30,8 +30,7 @@ const kMemory: Record<string, string> = {
   communication: "#d55e00",
   data: "#b8a800",
 };
-export const memoryColor = (kind: string, index: number) =>
-  kMemory[kind.replace(/^host /, "")] ?? colorAt(index);
+export const memoryColor = (kind: string, index: number) => kMemory[kind.replace(/^host /, "")] ?? colorAt(index);
 
 export type Theme = "auto" | "light" | "dark";
 const kKey = "ringmaster-theme";

@@ -12,7 +12,15 @@ const kStraggler = 137;
 const kGiB = 2 ** 30;
 const kBegin = Date.UTC(2026, 0, 1) / 1000;
 const kSecondsOfStep = 9;
-const kPhases = { attention: 3.4, gemm: 2.7, ring_exposed: 1.9, gather_exposed: 0.2, reduce_exposed: 0.3, optimizer: 0.3, idle: 0.2 };
+const kPhases = {
+  attention: 3.4,
+  gemm: 2.7,
+  ring_exposed: 1.9,
+  gather_exposed: 0.2,
+  reduce_exposed: 0.3,
+  optimizer: 0.3,
+  idle: 0.2,
+};
 const kMemory = { weights: 9, gradients: 4, optimizer: 11, activations: 14, workspace: 2.2, communication: 0.6 };
 const kTypes = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
 
@@ -79,7 +87,8 @@ function steps(query) {
   if (!query.get("quantity")) return { quantities: kQuantities, ranks: [...Array(kRanks).keys()] };
   const from = Math.max(1, Number(query.get("from") || 1));
   const to = Math.min(kSteps, Number(query.get("to") || kSteps));
-  const ranks = query.get("rank") === "all" ? [...Array(kRanks).keys()] : (query.get("rank") || "0").split(",").map(Number);
+  const ranks =
+    query.get("rank") === "all" ? [...Array(kRanks).keys()] : (query.get("rank") || "0").split(",").map(Number);
   const points = Number(query.get("max_points") || 1000);
   const quantities = query.get("quantity").split(",");
   return { curves: quantities.flatMap((quantity) => ranks.map((rank) => curve(quantity, rank, from, to, points))) };
@@ -97,7 +106,9 @@ const lastStep = () => ({
   hfu: 0.47,
   peakName: "bf16 181 TFLOP/s published",
   phaseSeconds: kPhases,
-  memoryBytes: Object.fromEntries(Object.entries(kMemory).map(([kind, size]) => [kind, String(Math.round(size * kGiB))])),
+  memoryBytes: Object.fromEntries(
+    Object.entries(kMemory).map(([kind, size]) => [kind, String(Math.round(size * kGiB))]),
+  ),
   time: new Date().toISOString(),
 });
 
@@ -120,14 +131,37 @@ function job(index) {
     measuredStepSeconds: 9.02,
     predicted: { stepSeconds: 8.7, allSeconds: 8.7 * kSteps * 1.2, deviceBytes: String(40 * kGiB), correction: 1.02 },
     cost: { money: 41250.5, currency: "USD", seconds: 900_000 },
-    memory: { tileTokens: "4096", chunkTokens: "65536", keep: "input", alpha: 0.4, kept: "host", working: "windows", prefetch: 2 },
+    memory: {
+      tileTokens: "4096",
+      chunkTokens: "65536",
+      keep: "input",
+      alpha: 0.4,
+      kept: "host",
+      working: "windows",
+      prefetch: 2,
+    },
     lastStep: lastStep(),
   };
-  const before = { ...attempt, epoch: "1", state: "ATTEMPT_STATE_FAILED", started: time(0), ended: time(60_000), cause: "node-17 was lost", failureClass: "lost", lastCheckpointStep: "59900" };
+  const before = {
+    ...attempt,
+    epoch: "1",
+    state: "ATTEMPT_STATE_FAILED",
+    started: time(0),
+    ended: time(60_000),
+    cause: "node-17 was lost",
+    failureClass: "lost",
+    lastCheckpointStep: "59900",
+  };
   return {
     id: `r${String(index).padStart(5, "0")}`,
     owner: ["ada", "grace", "linus"][index % 3],
-    spec: { name: `llama3-8b-${index}`, model: { preset: "llama3-8b" }, stages: [{ context: "262144", batch: "4194304" }], precision: "bf16", resources: { maxCostUsd: 60000 } },
+    spec: {
+      name: `llama3-8b-${index}`,
+      model: { preset: "llama3-8b" },
+      stages: [{ context: "262144", batch: "4194304" }],
+      precision: "bf16",
+      resources: { maxCostUsd: 60000 },
+    },
     state: index === 0 ? "JOB_STATE_RUNNING" : index % 5 === 0 ? "JOB_STATE_FAILED" : "JOB_STATE_SUCCEEDED",
     submitted: time(-index * 100),
     ...(index === 0 ? {} : { ended: time(kSteps - index * 100) }),
@@ -183,7 +217,14 @@ function links() {
     }
   }
   return {
-    nodes: nodes.map((one, i) => ({ id: one.id, hostname: one.id, egress: 96, ingress: 96, group: i >> 3, devices: kDevices })),
+    nodes: nodes.map((one, i) => ({
+      id: one.id,
+      hostname: one.id,
+      egress: 96,
+      ingress: 96,
+      group: i >> 3,
+      devices: kDevices,
+    })),
     links: list,
     survey: { last: "12", measuredLinks: list.length },
   };
@@ -194,18 +235,25 @@ function answer(path, query) {
   if (path === "/api/v1/nodes") return { nodes: Array.from({ length: kNodes }, (_, i) => node(i)) };
   if (path === "/api/v1/links") return links();
   if (path === "/api/v1/link_history") {
-    const samples = Array.from({ length: 40 }, (_, i) => ({ survey: String(40 - i), time: time(1000 * (40 - i)), bandwidth: 48 + noise(i) }));
+    const samples = Array.from({ length: 40 }, (_, i) => ({
+      survey: String(40 - i),
+      time: time(1000 * (40 - i)),
+      bandwidth: 48 + noise(i),
+    }));
     return { samples };
   }
   const [, id, part] = path.match(/^\/api\/v1\/jobs\/([^/]+)(?:\/(\w+))?$/) ?? [];
   if (!id) return undefined;
   if (!part) return job(Number(id.slice(1)));
   if (part === "steps") return steps(query);
-  if (part === "explain") return { findings: [{ kind: "PROBLEM", subject: "rank 137", text: "straggles", remedy: "drain node-17" }] };
+  if (part === "explain")
+    return { findings: [{ kind: "PROBLEM", subject: "rank 137", text: "straggles", remedy: "drain node-17" }] };
   if (part === "placement") return { placement: { predicted: false } };
   if (part === "logs") {
     const text = Array.from({ length: 400 }, (_, i) => `step ${99_600 + i} loss 2.13\n`).join("");
-    return query.get("tail") ? { pieces: [{ offset: "0", data: Buffer.from(text).toString("base64") }] } : { pieces: [] };
+    return query.get("tail")
+      ? { pieces: [{ offset: "0", data: Buffer.from(text).toString("base64") }] }
+      : { pieces: [] };
   }
   return undefined;
 }
@@ -235,5 +283,8 @@ export async function startLargeCluster(folder) {
     response.end(readFileSync(path));
   });
   await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
-  return { address: `http://127.0.0.1:${server.address().port}`, stop: () => (server.closeAllConnections(), server.close()) };
+  return {
+    address: `http://127.0.0.1:${server.address().port}`,
+    stop: () => (server.closeAllConnections(), server.close()),
+  };
 }

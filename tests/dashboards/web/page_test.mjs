@@ -38,7 +38,9 @@ async function stepDelays(page, id, count) {
           if (jobId !== job) return;
           const shown = Number(step.step).toLocaleString("en-US");
           const look = () => {
-            const now = Number(document.querySelector(".bar.top .progress .num").firstChild.textContent.replaceAll(",", ""));
+            const now = Number(
+              document.querySelector(".bar.top .progress .num").firstChild.textContent.replaceAll(",", ""),
+            );
             if (now < Number(step.step)) return requestAnimationFrame(look);
             delays.push({ shown, seconds: Date.now() / 1000 - Date.parse(step.time) / 1000 });
             if (delays.length === wanted) resolve((events.close(), delays));
@@ -90,7 +92,12 @@ try {
   const running = cluster.submit("running", 100_000);
   const page = await browser.page(cluster.address);
   await page.goto(`${cluster.address}/runs/${running}`);
-  await until("a first step on the page", () => page.locator(".bar.top .progress .num").textContent().then((text) => !text.startsWith("0 ")));
+  await until("a first step on the page", () =>
+    page
+      .locator(".bar.top .progress .num")
+      .textContent()
+      .then((text) => !text.startsWith("0 ")),
+  );
   const delays = await stepDelays(page, running, 10);
   const slowest = Math.max(...delays.map((one) => one.seconds));
   console.log(`a step is on the page at most ${slowest.toFixed(3)} s after its report, of ${delays.length}`);

@@ -51,15 +51,20 @@ try {
   console.log(`runs: first paint ${list.paint.toFixed(2)} s, 200 runs listed after ${list.ready.toFixed(2)} s`);
   check(list.paint < kSlack * kFirstPaint, `the first paint took ${list.paint} s`);
 
-  const ready = () => document.querySelectorAll(".charts .u-wrap").length >= 9 && document.querySelector(".heat canvas")?.height === 512;
+  const ready = () =>
+    document.querySelectorAll(".charts .u-wrap").length >= 9 && document.querySelector(".heat canvas")?.height === 512;
   const run = await opened(page, "/runs/r00000", ready);
-  console.log(`run: first paint ${run.paint.toFixed(2)} s, ${kSteps} steps and 512 ranks drawn after ${run.ready.toFixed(2)} s`);
+  console.log(
+    `run: first paint ${run.paint.toFixed(2)} s, ${kSteps} steps and 512 ranks drawn after ${run.ready.toFixed(2)} s`,
+  );
   check(run.ready < kSlack * kRunPage, `the page of a run took ${run.ready} s`);
   check((await page.textContent("#content")).includes("rank 137 straggles"), "the straggler is not named");
 
   const times = await frames(page);
   const median = times[times.length >> 1];
-  console.log(`zooming: ${times.length} frames, median ${median.toFixed(1)} ms, p95 ${times[Math.floor(times.length * 0.95)].toFixed(1)} ms`);
+  console.log(
+    `zooming: ${times.length} frames, median ${median.toFixed(1)} ms, p95 ${times[Math.floor(times.length * 0.95)].toFixed(1)} ms`,
+  );
   check(median < kSlack * kFrame, `half of the frames take longer than ${median} ms`);
   check((await page.textContent("#content")).includes("whole run"), "dragging over a chart did not zoom");
   await page.screenshot({ path: join(folder, "run.png"), fullPage: true });

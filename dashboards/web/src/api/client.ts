@@ -50,7 +50,7 @@ export async function getPages<Reply extends { nextPageToken?: string }>(
   take: (reply: Reply) => void,
   signal?: AbortSignal,
 ): Promise<void> {
-  for (let token: string | undefined = ""; token !== undefined; ) {
+  for (let token: string | undefined = ""; token !== undefined;) {
     const reply: Reply = await get<Reply>(path, { ...query, page_token: token }, signal);
     take(reply);
     token = reply.nextPageToken || undefined;

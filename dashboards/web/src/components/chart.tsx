@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { clock, count, grouped } from "../format";
 import { useInks, type Inks } from "../theme";
 
 export interface Line {
@@ -24,7 +25,7 @@ export interface ChartProps {
   x: number[];
   lines: Line[];
   text: (value: number) => string;
-  xText?: (value: number) => string;
+  xText?: (value: number) => string; // unless the axis has steps or time
   xTime?: boolean;
   stacked?: boolean;
   limit?: { value: number; label: string } | undefined;
@@ -86,9 +87,9 @@ function axesOf(props: ChartProps, inks: Inks): uPlot.Axis[] {
     grid: { stroke: inks.grid, width: 1 },
     ticks: { stroke: inks.grid, size: 4 },
   };
-  const xText = props.xText;
+  const xText = props.xText ?? ((v: number) => (v >= 10_000 ? trimmed(count(v)) : String(v)));
   return [
-    { ...common, size: 26, ...(xText ? { values: (_: uPlot, at: number[]) => at.map((v) => trimmed(xText(v))) } : {}) },
+    { ...common, size: 26, ...(props.xTime ? {} : { values: (_: uPlot, at: number[]) => at.map(xText) }) },
     {
       ...common,
       size: 58,
@@ -127,15 +128,15 @@ function line(ctx: CanvasRenderingContext2D, color: string, x0: number, y0: numb
   ctx.stroke();
 }
 
-/** The first series is the axis itself. */
+/** The first series is the axis itself: its legend has the place under the cursor, or the last one. */
 function placeSeries(latest: { current: ChartProps }): uPlot.Series {
-  const label = latest.current.xTime ? "time" : "step";
-  if (!latest.current.xText) return { label };
+  const { xTime, xText } = latest.current;
+  const text = xTime ? (at: number) => clock(new Date(at * 1000).toISOString()) : (xText ?? grouped);
   const value = (_: uPlot, at: number | null) => {
     const place = at ?? latest.current.x.at(-1);
-    return place === undefined ? "–" : latest.current.xText!(place);
+    return place === undefined ? "–" : text(place);
   };
-  return { label, value };
+  return { label: xTime || xText ? "time" : "step", value };
 }
 
 /** Hooks and values read the properties of the latest rendering. */

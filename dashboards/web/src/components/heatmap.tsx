@@ -46,7 +46,12 @@ export function HeatMap(props: HeatMapProps) {
     return [Math.min(Math.max(row, 0), props.rows - 1), Math.min(Math.max(column, 0), props.columns - 1)];
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    const move: Record<string, [number, number]> = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+    const move: Record<string, [number, number]> = {
+      ArrowUp: [-1, 0],
+      ArrowDown: [1, 0],
+      ArrowLeft: [0, -1],
+      ArrowRight: [0, 1],
+    };
     const by = move[event.key];
     if (event.key === "Enter" && cell) props.onPick?.(...cell);
     if (!by) return;

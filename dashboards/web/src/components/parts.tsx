@@ -27,7 +27,14 @@ export function Progress({ job }: { job: Job }) {
   const part = all > 0 ? Math.min(step / all, 1) : 0;
   return (
     <span class="progress">
-      <span class="bar" role="progressbar" aria-valuenow={step} aria-valuemin={0} aria-valuemax={all} aria-label="steps">
+      <span
+        class="bar"
+        role="progressbar"
+        aria-valuenow={step}
+        aria-valuemin={0}
+        aria-valuemax={all}
+        aria-label="steps"
+      >
         <i style={{ width: `${part * 100}%` }} />
       </span>
       <span class="num">
@@ -57,7 +64,17 @@ export function Section(props: {
   );
 }
 
-export function Stat({ name, value, note, words }: { name: string; value: ComponentChildren; note?: ComponentChildren; words?: boolean }) {
+export function Stat({
+  name,
+  value,
+  note,
+  words,
+}: {
+  name: string;
+  value: ComponentChildren;
+  note?: ComponentChildren;
+  words?: boolean;
+}) {
   return (
     <div class="stat">
       <dt>{name}</dt>

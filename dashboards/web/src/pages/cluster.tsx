@@ -81,48 +81,52 @@ function Nodes({ nodes, jobs }: { nodes: Node[]; jobs: Job[] }) {
   return (
     <Section title="Nodes" note={`${nodes.length} nodes, ${busy} of ${all} devices busy`}>
       <div class="scroll" tabIndex={0}>
-      <table class="cards nodes">
-        <thead>
-          <tr>
-            <th>Node</th>
-            <th>State</th>
-            <th>Devices</th>
-            <th>Kind</th>
-            <th class="num">Device memory</th>
-            <th class="num">Host memory</th>
-            <th>Processor</th>
-            <th>Seen</th>
-          </tr>
-        </thead>
-        <tbody>
-          {nodes.map((node) => {
-            const device = node.inventory?.devices?.[0];
-            return (
-              <tr key={node.id}>
-                <td data-name="Node" class="name" title={node.id}>
-                  {node.inventory?.hostname ?? node.id}
-                </td>
-                <td data-name="State">
-                  <State of={node.state} />
-                  {node.drained && <span class="faint"> drained: {node.drained}</span>}
-                </td>
-                <td data-name="Devices">
-                  <Devices node={node} holders={holders} />
-                </td>
-                <td data-name="Kind">{device?.kind ?? "–"}</td>
-                <td data-name="Device memory" class="num">{device ? bytes(int(device.memoryBytes)) : "–"}</td>
-                <td data-name="Host memory" class="num">{bytes(int(node.inventory?.memoryBytes))}</td>
-                <td data-name="Processor" class="faint">
-                  {node.inventory?.cpuModel} × {node.inventory?.cores}
-                </td>
-                <td data-name="Seen" class="faint" title={clock(node.lastSeen)}>
-                  {node.sessionUp ? "now" : `${age(node.lastSeen)} ago`}
-                </td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
+        <table class="cards nodes">
+          <thead>
+            <tr>
+              <th>Node</th>
+              <th>State</th>
+              <th>Devices</th>
+              <th>Kind</th>
+              <th class="num">Device memory</th>
+              <th class="num">Host memory</th>
+              <th>Processor</th>
+              <th>Seen</th>
+            </tr>
+          </thead>
+          <tbody>
+            {nodes.map((node) => {
+              const device = node.inventory?.devices?.[0];
+              return (
+                <tr key={node.id}>
+                  <td data-name="Node" class="name" title={node.id}>
+                    {node.inventory?.hostname ?? node.id}
+                  </td>
+                  <td data-name="State">
+                    <State of={node.state} />
+                    {node.drained && <span class="faint"> drained: {node.drained}</span>}
+                  </td>
+                  <td data-name="Devices">
+                    <Devices node={node} holders={holders} />
+                  </td>
+                  <td data-name="Kind">{device?.kind ?? "–"}</td>
+                  <td data-name="Device memory" class="num">
+                    {device ? bytes(int(device.memoryBytes)) : "–"}
+                  </td>
+                  <td data-name="Host memory" class="num">
+                    {bytes(int(node.inventory?.memoryBytes))}
+                  </td>
+                  <td data-name="Processor" class="faint">
+                    {node.inventory?.cpuModel} × {node.inventory?.cores}
+                  </td>
+                  <td data-name="Seen" class="faint" title={clock(node.lastSeen)}>
+                    {node.sessionUp ? "now" : `${age(node.lastSeen)} ago`}
+                  </td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
       </div>
     </Section>
   );
@@ -130,13 +134,18 @@ function Nodes({ nodes, jobs }: { nodes: Node[]; jobs: Job[] }) {
 
 /** Reads the placement of the chosen run, which lists and events leave out. */
 function useChosen(jobs: Job[], id: string): Job | undefined {
-  const known = jobs.find((job) => job.id === id) ?? jobs.find((job) => isLive(job) && newestAttempt(job)) ?? jobs.find(newestAttempt);
+  const known =
+    jobs.find((job) => job.id === id) ??
+    jobs.find((job) => isLive(job) && newestAttempt(job)) ??
+    jobs.find(newestAttempt);
   const [whole, setWhole] = useState<Job>();
   const epoch = known && newestAttempt(known)?.epoch;
   useEffect(() => {
     if (!known) return;
     const stop = new AbortController();
-    get<Job>(`jobs/${known.id}`, {}, stop.signal).then(setWhole).catch(() => undefined);
+    get<Job>(`jobs/${known.id}`, {}, stop.signal)
+      .then(setWhole)
+      .catch(() => undefined);
     return () => stop.abort();
   }, [known?.id, epoch]);
   return whole?.id === known?.id ? whole : known;
@@ -154,7 +163,10 @@ export function ClusterPage({ run }: { run: string }) {
         {placed.length > 0 && (
           <label>
             rings of{" "}
-            <select value={chosen?.id ?? ""} onChange={(event) => go(`/cluster?run=${event.currentTarget.value}`, "replace")}>
+            <select
+              value={chosen?.id ?? ""}
+              onChange={(event) => go(`/cluster?run=${event.currentTarget.value}`, "replace")}
+            >
               {placed.map((job) => (
                 <option key={job.id} value={job.id}>
                   {job.spec?.name} {job.id}

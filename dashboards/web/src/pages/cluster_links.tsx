@@ -52,8 +52,23 @@ function LinkHistory({ from, to, name }: { from: string; to: string; name: strin
     return () => stop.abort();
   }, [from, to]);
   if (samples.length === 0) return null;
-  const line = { label: "Gbit/s", color: "#0072b2", values: samples.map((one) => one.bandwidth ?? 0), points: samples.length < 3 };
-  return <Chart title={name} note="every sample" x={samples.map((one) => unix(one.time))} lines={[line]} xTime text={gbit} height={150} />;
+  const line = {
+    label: "Gbit/s",
+    color: "#0072b2",
+    values: samples.map((one) => one.bandwidth ?? 0),
+    points: samples.length < 3,
+  };
+  return (
+    <Chart
+      title={name}
+      note="every sample"
+      x={samples.map((one) => unix(one.time))}
+      lines={[line]}
+      xTime
+      text={gbit}
+      height={150}
+    />
+  );
 }
 
 function Alarms({ survey }: { survey: Survey }) {
@@ -93,14 +108,23 @@ export function Links({ survey, hops, job }: { survey: Survey; hops: NodeHop[]; 
   );
   if (nodes.length < 2) return <Empty>Links are measured once two nodes are there.</Empty>;
   const frames = [
-    ...hops.map((hop) => ({ row: place.get(hop.from)!, column: place.get(hop.to)!, color: colorAt(hop.ring), round: true })),
+    ...hops.map((hop) => ({
+      row: place.get(hop.from)!,
+      column: place.get(hop.to)!,
+      color: colorAt(hop.ring),
+      round: true,
+    })),
     ...[...links.values()]
       .filter((link) => link.degraded)
       .map((link) => ({ row: place.get(link.from)!, column: place.get(link.to)!, color: kAlarm })),
   ].filter((frame) => frame.row !== undefined && frame.column !== undefined);
   const worst = shown === "latency" ? high : low;
   const best = shown === "latency" ? low : high;
-  const note = state?.running ? `survey ${state.running} is running` : state?.last ? `after survey ${state.last}` : "no survey has ended yet";
+  const note = state?.running
+    ? `survey ${state.running} is running`
+    : state?.last
+      ? `after survey ${state.last}`
+      : "no survey has ended yet";
   return (
     <div class="columns links">
       <Section
@@ -125,7 +149,9 @@ export function Links({ survey, hops, job }: { survey: Survey; hops: NodeHop[]; 
           onPick={(from, to) => from !== to && setPicked([from, to])}
           label={`Links between ${nodes.length} nodes`}
         />
-        <p class="note">A circle is a hop of the run's rings, an orange frame an alarm. Click a link for its history.</p>
+        <p class="note">
+          A circle is a hop of the run's rings, an orange frame an alarm. Click a link for its history.
+        </p>
         {picked && (
           <LinkHistory
             from={nodes[picked[0]]!.id}

@@ -63,7 +63,15 @@ export function Compare({ ids }: { ids: string[] }) {
     <main>
       <div class="bar top">
         <h1>Compare</h1>
-        <Choice label="Along" options={[["step", "Steps"], ["time", "Time"]]} value={along} onChange={setAlong} />
+        <Choice
+          label="Along"
+          options={[
+            ["step", "Steps"],
+            ["time", "Time"],
+          ]}
+          value={along}
+          onChange={setAlong}
+        />
       </div>
       {problem && <p class="problem">{problem}</p>}
       <div class="panel flush">
@@ -93,13 +101,23 @@ export function Compare({ ids }: { ids: string[] }) {
           </tbody>
         </table>
       </div>
-      <div class="charts">
+      <div class="charts few">
         {kCharts.map(([quantity, title, text]) => {
           const series = ids.map((id) => sinceStart(runs[id]?.find((one) => one.quantity === quantity)));
           const { x, values } = align(series, along);
           const lines = ids.map((_, i): Line => ({ label: nameOf(i), color: colorAt(i), values: values[i]! }));
           const xText = along === "time" ? span : undefined;
-          return <Chart key={quantity + along} title={title} x={x} lines={lines} text={text} {...(xText ? { xText } : {})} sync="compare" />;
+          return (
+            <Chart
+              key={quantity + along}
+              title={title}
+              x={x}
+              lines={lines}
+              text={text}
+              {...(xText ? { xText } : {})}
+              sync="compare"
+            />
+          );
         })}
       </div>
     </main>

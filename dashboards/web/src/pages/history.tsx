@@ -112,7 +112,11 @@ export function History({ query }: { query: URLSearchParams }) {
             onInput={(event) => change({ [field]: event.currentTarget.value })}
           />
         ))}
-        <select aria-label="State" value={search.state} onChange={(event) => change({ state: event.currentTarget.value })}>
+        <select
+          aria-label="State"
+          value={search.state}
+          onChange={(event) => change({ state: event.currentTarget.value })}
+        >
           {kStates.map((state) => (
             <option key={state} value={state}>
               {state || "any state"}
@@ -141,7 +145,7 @@ export function History({ query }: { query: URLSearchParams }) {
               {jobs.map((job) => (
                 <tr key={job.id}>
                   {kTable.map((field) => (
-                    <td key={field.name} data-name={field.name} class={field.number ? "num" : field.name}>
+                    <td key={field.name} data-name={field.name} class={field.number ? "num" : `cell-${field.name}`}>
                       {field.name === "run" ? (
                         <a href={`/runs/${job.id}`}>{job.id}</a>
                       ) : field.name === "state" ? (

@@ -29,10 +29,15 @@ export function Login() {
             onInput={(event) => setToken(event.currentTarget.value)}
           />
         </label>
-        {problem && <p class="problem" role="alert">{problem}</p>}
+        {problem && (
+          <p class="problem" role="alert">
+            {problem}
+          </p>
+        )}
         <button class="primary">Log in</button>
         <p class="note">
-          <code>ringmaster pki token</code> makes one. This browser keeps a cookie in its place, which no script can read.
+          <code>ringmaster pki token</code> makes one. This browser keeps a cookie in its place, which no script can
+          read.
         </p>
       </form>
     </main>

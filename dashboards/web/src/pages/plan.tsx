@@ -9,7 +9,17 @@ import { memoryColor } from "../theme";
 import { rowsOf } from "./run_facts";
 
 /** A bar of memory by kind against what the device has. */
-function MemoryBar({ name, kinds, capacity, planned }: { name: string; kinds: [string, number][]; capacity: number; planned: number }) {
+function MemoryBar({
+  name,
+  kinds,
+  capacity,
+  planned,
+}: {
+  name: string;
+  kinds: [string, number][];
+  capacity: number;
+  planned: number;
+}) {
   const used = kinds.reduce((sum, [, size]) => sum + size, 0);
   const whole = Math.max(used, planned, used > capacity / 20 ? capacity : 0) || 1;
   return (
@@ -20,14 +30,19 @@ function MemoryBar({ name, kinds, capacity, planned }: { name: string; kinds: [s
       </p>
       <div class="stack" role="img" aria-label={kinds.map(([kind, size]) => `${kind} ${bytes(size)}`).join(", ")}>
         {kinds.map(([kind, size], i) => (
-          <i key={kind} style={{ width: `${(size / whole) * 100}%`, background: memoryColor(kind, i) }} title={`${kind} ${bytes(size)}`} />
+          <i
+            key={kind}
+            style={{ width: `${(size / whole) * 100}%`, background: memoryColor(kind, i) }}
+            title={`${kind} ${bytes(size)}`}
+          />
         ))}
         {planned > 0 && <b style={{ left: `${(planned / whole) * 100}%` }} title={`planned ${bytes(planned)}`} />}
       </div>
       <ul class="legend">
         {kinds.map(([kind, size], i) => (
           <li key={kind}>
-            <i class="swatch" style={{ background: memoryColor(kind, i) }} /> {kind} <span class="num">{bytes(size)}</span>
+            <i class="swatch" style={{ background: memoryColor(kind, i) }} /> {kind}{" "}
+            <span class="num">{bytes(size)}</span>
           </li>
         ))}
       </ul>
@@ -47,7 +62,10 @@ function Memory({ job, attempt, nodes }: { job: Job; attempt: Attempt; nodes: No
   const info = node?.inventory?.devices?.find((one) => (one.index ?? 0) === (place?.device ?? 0));
   const policy = attempt.memory;
   const facts: [string, string][] = [
-    ["Keeps for the backward pass", `${policy?.keep ?? "–"}${policy?.keepPrecision && policy.keepPrecision !== "compute" ? `, in ${policy.keepPrecision}` : ""}`],
+    [
+      "Keeps for the backward pass",
+      `${policy?.keep ?? "–"}${policy?.keepPrecision && policy.keepPrecision !== "compute" ? `, in ${policy.keepPrecision}` : ""}`,
+    ],
     ["Share of it kept", orNone(policy?.alpha, (value) => `${(value * 100).toFixed(0)}%`)],
     ["Kept on", policy?.kept ?? "–"],
     ["Working set", policy?.working ?? "–"],
@@ -59,12 +77,22 @@ function Memory({ job, attempt, nodes }: { job: Job; attempt: Attempt; nodes: No
   return (
     <Section title="Memory" note="rank 0, by kind">
       {device.length > 0 ? (
-        <MemoryBar name="Device" kinds={device} capacity={int(info?.memoryBytes)} planned={int(attempt.predicted?.deviceBytes)} />
+        <MemoryBar
+          name="Device"
+          kinds={device}
+          capacity={int(info?.memoryBytes)}
+          planned={int(attempt.predicted?.deviceBytes)}
+        />
       ) : (
         <Empty>The first step says what is in use.</Empty>
       )}
       {host.length > 0 && (
-        <MemoryBar name="Host" kinds={host} capacity={int(info?.hostMemoryBytes ?? node?.inventory?.memoryBytes)} planned={int(attempt.predicted?.hostBytes)} />
+        <MemoryBar
+          name="Host"
+          kinds={host}
+          capacity={int(info?.hostMemoryBytes ?? node?.inventory?.memoryBytes)}
+          planned={int(attempt.predicted?.hostBytes)}
+        />
       )}
       <dl class="pairs">
         {facts.map(([name, value]) => (
@@ -191,7 +219,12 @@ export function PlanPage({ id }: { id: string }) {
   useEffect(() => {
     get<Job>(`jobs/${id}`).then(putJob, () => undefined);
   }, [id, attempt?.epoch, generation]);
-  if (!job) return <main><Empty>{connection === "connecting" ? "Reading the plan…" : `There is no run ${id}.`}</Empty></main>;
+  if (!job)
+    return (
+      <main>
+        <Empty>{connection === "connecting" ? "Reading the plan…" : `There is no run ${id}.`}</Empty>
+      </main>
+    );
   return (
     <main>
       <div class="bar top">
@@ -207,7 +240,12 @@ export function PlanPage({ id }: { id: string }) {
             <Stat words name="Mesh" value={meshText(attempt.mesh)} note={`ZeRO ${attempt.zero ?? 0}`} />
             <Stat name="Network" value={attempt.network || "–"} note={`${of.devicesOf(job)} devices`} />
             {rowsOf(job).map((row) => (
-              <Stat key={row.name} name={row.name} value={orNone(row.plan, row.text)} note={`real ${orNone(row.real, row.text)}`} />
+              <Stat
+                key={row.name}
+                name={row.name}
+                value={orNone(row.plan, row.text)}
+                note={`real ${orNone(row.real, row.text)}`}
+              />
             ))}
             <Stat name="So far" value={orNone(of.wallSeconds(job), span)} note={of.costText(job)} />
           </dl>

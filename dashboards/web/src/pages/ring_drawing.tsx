@@ -33,9 +33,22 @@ export function RingDrawing({ survey, hops }: { survey: Survey; hops: NodeHop[] 
     return { line: `M${x0},${y0} Q${mx},${my} ${x1},${y1}`, mx: (x0 + 2 * mx + x1) / 4, my: (y0 + 2 * my + y1) / 4 };
   };
   return (
-    <svg class="rings" viewBox={pair ? `0 110 ${kSize} 200` : `0 0 ${kSize} ${kSize}`} role="img" aria-label={`Rings over ${order.length} nodes`}>
+    <svg
+      class="rings"
+      viewBox={pair ? `0 110 ${kSize} 200` : `0 0 ${kSize} ${kSize}`}
+      role="img"
+      aria-label={`Rings over ${order.length} nodes`}
+    >
       <defs>
-        <marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth={few ? 5 : 3} markerHeight={few ? 5 : 3} orient="auto">
+        <marker
+          id="arrow"
+          viewBox="0 0 8 8"
+          refX="8"
+          refY="4"
+          markerWidth={few ? 5 : 3}
+          markerHeight={few ? 5 : 3}
+          orient="auto"
+        >
           <path d="M0 0 L8 4 L0 8 z" fill="context-stroke" />
         </marker>
       </defs>

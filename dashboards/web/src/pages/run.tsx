@@ -52,11 +52,27 @@ function Numbers({ job }: { job: Job }) {
         value={orNone(of.lossOf(job), fixed(4))}
         note={evaluation ? `held out ${orNone(Number(evaluation.loss), fixed(4))}` : "nats per token"}
       />
-      <Stat name="MFU" value={orNone(step?.causalMfu || undefined, percent)} note={`full ${orNone(step?.fullMfu || undefined, percent)}`} />
-      <Stat name="Tokens/s" value={orNone(of.tokensPerSecond(job), count)} note={`${count(int(step?.tokensTotal))} trained`} />
-      <Stat name="Step" value={orNone(step?.seconds, seconds)} note={`median ${orNone(attempt?.measuredStepSeconds || undefined, seconds)}`} />
+      <Stat
+        name="MFU"
+        value={orNone(step?.causalMfu || undefined, percent)}
+        note={`full ${orNone(step?.fullMfu || undefined, percent)}`}
+      />
+      <Stat
+        name="Tokens/s"
+        value={orNone(of.tokensPerSecond(job), count)}
+        note={`${count(int(step?.tokensTotal))} trained`}
+      />
+      <Stat
+        name="Step"
+        value={orNone(step?.seconds, seconds)}
+        note={`median ${orNone(attempt?.measuredStepSeconds || undefined, seconds)}`}
+      />
       <Stat name="ETA" value={orNone(of.remaining(job), span)} note={`after ${orNone(of.wallSeconds(job), span)}`} />
-      <Stat name="Cost" value={of.costText(job)} note={job.cost?.kgCo2 ? `${short(job.cost.kgCo2)} kg CO₂` : "so far"} />
+      <Stat
+        name="Cost"
+        value={of.costText(job)}
+        note={job.cost?.kgCo2 ? `${short(job.cost.kgCo2)} kg CO₂` : "so far"}
+      />
     </dl>
   );
 }

@@ -6,7 +6,14 @@ import { align, type Along, type Curves, placeOfStep, type Range } from "../curv
 import { bytes, count, fixed, percent, seconds, short, unix } from "../format";
 import { memoryColor, phaseColor } from "../theme";
 
-const [kBlue, kOrange, kGreen, kPurple, kSky, kRed] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
+const [kBlue, kOrange, kGreen, kPurple, kSky, kRed] = [
+  "#0072b2",
+  "#e69f00",
+  "#009e73",
+  "#cc79a7",
+  "#56b4e9",
+  "#d55e00",
+];
 
 interface Props {
   job: Job;
@@ -84,18 +91,36 @@ export function Charts({ job, curves, along, range, onRange, capacity }: Props) 
       if (steps && steps.to - steps.from >= 2) onRange(steps);
     },
     onReset: () => onRange(undefined),
-    ...(along === "step" ? { xText: (v: number) => (v >= 10_000 ? count(v) : String(Math.round(v))) } : {}),
   };
-  const lines = (title: string, chosen: [string, string, string, Partial<Line>?][], text: ChartProps["text"], more: Partial<ChartProps> = {}) => {
+  const lines = (
+    title: string,
+    chosen: [string, string, string, Partial<Line>?][],
+    text: ChartProps["text"],
+    more: Partial<ChartProps> = {},
+  ) => {
     const there = chosen.filter(([quantity]) => (by.get(quantity)?.steps.length ?? 0) > 0);
-    const { x, values } = align(there.map(([quantity]) => by.get(quantity)), along);
+    const { x, values } = align(
+      there.map(([quantity]) => by.get(quantity)),
+      along,
+    );
     const rows = there.map(([, label, color, extra], i): Line => ({ label, color, values: values[i]!, ...extra }));
     return <Chart {...common} title={title} x={x} lines={rows} text={text} {...more} />;
   };
-  const stack = (title: string, series: Series[], label: (name: string) => string, color: (name: string, i: number) => string, text: ChartProps["text"], more: Partial<ChartProps> = {}) => {
+  const stack = (
+    title: string,
+    series: Series[],
+    label: (name: string) => string,
+    color: (name: string, i: number) => string,
+    text: ChartProps["text"],
+    more: Partial<ChartProps> = {},
+  ) => {
     const { x, values } = align(series, along, true);
     const name = (one: Series) => one.quantity.slice(one.quantity.indexOf("/") + 1);
-    const rows = series.map((one, i): Line => ({ label: label(name(one)), color: color(name(one), i), values: values[i]! }));
+    const rows = series.map((one, i): Line => ({
+      label: label(name(one)),
+      color: color(name(one), i),
+      values: values[i]!,
+    }));
     return <Chart {...common} title={title} x={x} lines={rows} text={text} stacked {...more} />;
   };
   const phases = visible(group("phase/")).sort(
@@ -111,10 +136,32 @@ export function Charts({ job, curves, along, range, onRange, capacity }: Props) 
   const predicted = job.attempts?.[job.attempts.length - 1]?.predicted?.stepSeconds;
   return (
     <div class="charts">
-      {lines("Loss", [["loss", "training", kBlue], ["held_out_loss", "held out", kOrange, { points: true }]], fixed(3), { note: "nats per token" })}
-      {lines("MFU", [["causal_mfu", "causal", kBlue], ["full_mfu", "full attention", kSky, { dash: true }], ["hfu", "HFU", kPurple, { dash: true }]], percent, { note: job.lastStep?.peakName })}
+      {lines(
+        "Loss",
+        [
+          ["loss", "training", kBlue],
+          ["held_out_loss", "held out", kOrange, { points: true }],
+        ],
+        fixed(3),
+        { note: "nats per token" },
+      )}
+      {lines(
+        "MFU",
+        [
+          ["causal_mfu", "causal", kBlue],
+          ["full_mfu", "full attention", kSky, { dash: true }],
+          ["hfu", "HFU", kPurple, { dash: true }],
+        ],
+        percent,
+        { note: job.lastStep?.peakName },
+      )}
       {lines("Tokens per second", [["tokens_per_second", "tokens/s", kGreen]], count)}
-      {lines("Step time", [["seconds", "step", kBlue]], seconds, predicted ? { limit: { value: predicted, label: `plan ${seconds(predicted)}` } } : {})}
+      {lines(
+        "Step time",
+        [["seconds", "step", kBlue]],
+        seconds,
+        predicted ? { limit: { value: predicted, label: `plan ${seconds(predicted)}` } } : {},
+      )}
       {stack("Phases of a step", phases, phaseText, phaseColor, seconds, { note: "rank 0, stacked" })}
       {stack("Device memory by kind", device, (name) => name, memoryColor, bytes, {
         binary: true,
@@ -122,8 +169,21 @@ export function Charts({ job, curves, along, range, onRange, capacity }: Props) 
         limit: capacity && near ? { value: capacity, label: `capacity ${bytes(capacity)}` } : undefined,
       })}
       {exposed.length > 0 &&
-        lines("Exposed time", exposed.map((one, i): [string, string, string] => [one.quantity, phaseText(one.quantity.slice(6)), phaseColor(one.quantity.slice(6), i)]), seconds, { note: "compute waits" })}
-      {host.length > 0 && stack("Host memory by kind", host, (name) => name, memoryColor, bytes, { note: "rank 0, stacked", binary: true })}
+        lines(
+          "Exposed time",
+          exposed.map((one, i): [string, string, string] => [
+            one.quantity,
+            phaseText(one.quantity.slice(6)),
+            phaseColor(one.quantity.slice(6), i),
+          ]),
+          seconds,
+          { note: "compute waits" },
+        )}
+      {host.length > 0 &&
+        stack("Host memory by kind", host, (name) => name, memoryColor, bytes, {
+          note: "rank 0, stacked",
+          binary: true,
+        })}
       {lines("Gradient norm", [["grad_norm", "norm", kPurple]], short)}
       {lines("Learning rate", [["learning_rate", "rate", kOrange]], short)}
     </div>

@@ -32,7 +32,12 @@ export function rowsOf(job: Job): Row[] {
   const measured = attempt?.measuredStepSeconds || job.lastStep?.seconds;
   return [
     { name: "Step", plan: plan?.stepSeconds, real: measured, text: seconds },
-    { name: "Whole run", plan: plan?.allSeconds, real: measured ? measured * int(job.numSteps) : undefined, text: span },
+    {
+      name: "Whole run",
+      plan: plan?.allSeconds,
+      real: measured ? measured * int(job.numSteps) : undefined,
+      text: span,
+    },
     { name: "Device memory", plan: int(plan?.deviceBytes) || undefined, real: memory.device || undefined, text: bytes },
     { name: "Host memory", plan: int(plan?.hostBytes) || undefined, real: memory.host || undefined, text: bytes },
   ];
@@ -41,7 +46,10 @@ export function rowsOf(job: Job): Row[] {
 export function PlanAgainstReal({ job, capacity, capacityText }: { job: Job; capacity: number; capacityText: string }) {
   const cost = newestAttempt(job)?.cost;
   return (
-    <Section title="Plan and reality" note={newestAttempt(job)?.predicted ? undefined : "no dry run was made of this attempt"}>
+    <Section
+      title="Plan and reality"
+      note={newestAttempt(job)?.predicted ? undefined : "no dry run was made of this attempt"}
+    >
       <table>
         <thead>
           <tr>
@@ -64,7 +72,9 @@ export function PlanAgainstReal({ job, capacity, capacityText }: { job: Job; cap
             <th scope="row">Cost</th>
             <td class="num">–</td>
             <td class="num">{cost?.money ? money(cost.money, cost.currency) : "–"}</td>
-            <td class="num">{job.spec?.resources?.maxCostUsd ? `at most ${grouped(job.spec.resources.maxCostUsd)}` : "–"}</td>
+            <td class="num">
+              {job.spec?.resources?.maxCostUsd ? `at most ${grouped(job.spec.resources.maxCostUsd)}` : "–"}
+            </td>
           </tr>
         </tbody>
       </table>
@@ -112,7 +122,11 @@ function happenings(job: Job): Happening[] {
   const list: Happening[] = [{ time: job.submitted, subject: "job", what: `submitted by ${job.owner || "default"}` }];
   for (const attempt of job.attempts ?? []) {
     const subject = `attempt ${attempt.epoch}`;
-    list.push({ time: attempt.started, subject, what: `started: ${meshText(attempt.mesh)}, ZeRO ${attempt.zero ?? 0}` });
+    list.push({
+      time: attempt.started,
+      subject,
+      what: `started: ${meshText(attempt.mesh)}, ZeRO ${attempt.zero ?? 0}`,
+    });
     if (!attempt.ended) continue;
     const took = span(unix(attempt.ended) - unix(attempt.started));
     const kept = int(attempt.lastCheckpointStep) ? `; checkpoint of step ${attempt.lastCheckpointStep}` : "";

@@ -81,7 +81,12 @@ export function Logs({ job }: { job: Job }) {
   const ref = useRef<HTMLPreElement>(null);
   const atEnd = useRef(true);
   const ranks = meshSize(newestAttempt(job)?.mesh);
-  const lines = find ? log.text.split("\n").filter((line) => line.toLowerCase().includes(find.toLowerCase())).join("\n") : log.text;
+  const lines = find
+    ? log.text
+        .split("\n")
+        .filter((line) => line.toLowerCase().includes(find.toLowerCase()))
+        .join("\n")
+    : log.text;
   useEffect(() => {
     if (atEnd.current && ref.current) ref.current.scrollTop = ref.current.scrollHeight;
   }, [lines]);
@@ -106,7 +111,13 @@ export function Logs({ job }: { job: Job }) {
               onChange={(event) => setRank(Math.min(Math.max(0, event.currentTarget.valueAsNumber || 0), ranks - 1))}
             />
           </label>
-          <input type="search" placeholder="Find in the log" aria-label="Find in the log" value={find} onInput={(event) => setFind(event.currentTarget.value)} />
+          <input
+            type="search"
+            placeholder="Find in the log"
+            aria-label="Find in the log"
+            value={find}
+            onInput={(event) => setFind(event.currentTarget.value)}
+          />
         </>
       }
     >

@@ -74,7 +74,10 @@ function stragglerOf(work: Grid): { rank: number; ratio: number } | undefined {
 
 /** Without the few extreme cells, which would hide the rest. */
 function endsOf(grid: Grid | undefined): readonly [number, number] {
-  const known = (grid?.values ?? []).flatMap((row) => [...row]).filter(Number.isFinite).sort((a, b) => a - b);
+  const known = (grid?.values ?? [])
+    .flatMap((row) => [...row])
+    .filter(Number.isFinite)
+    .sort((a, b) => a - b);
   return [known[Math.floor(known.length * 0.02)] ?? 0, known[Math.floor(known.length * 0.98)] ?? 1];
 }
 
@@ -112,7 +115,13 @@ export function Ranks({ job, nodes, generation }: { job: Job; nodes: Node[]; gen
   const columns = columnsOf(ranks);
   const grids = useMemo(() => {
     if (series.length === 0) return undefined;
-    const of = (quantity: string) => gridOf(series.filter((one) => one.quantity === quantity), series, ranks, columns);
+    const of = (quantity: string) =>
+      gridOf(
+        series.filter((one) => one.quantity === quantity),
+        series,
+        ranks,
+        columns,
+      );
     const [step, waited] = [of("seconds"), of("waited")];
     const [values, work] = [gridShown(shown, step, waited), gridShown("work", step, waited)];
     return { values, shades: shown === "work" ? overMedian(values) : values, work };
@@ -140,7 +149,8 @@ export function Ranks({ job, nodes, generation }: { job: Job; nodes: Node[]; gen
       note={
         straggler ? (
           <span class="bad">
-            rank {straggler.rank} straggles: {straggler.ratio.toFixed(2)} × the median {placeOf(straggler.rank) && `(${placeOf(straggler.rank)})`}
+            rank {straggler.rank} straggles: {straggler.ratio.toFixed(2)} × the median{" "}
+            {placeOf(straggler.rank) && `(${placeOf(straggler.rank)})`}
           </span>
         ) : (
           `${grouped(ranks)} ranks, none straggles`

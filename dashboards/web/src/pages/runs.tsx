@@ -94,11 +94,14 @@ export function Runs() {
   const [chosen, setChosen] = useState<string[]>([]);
   const [rows, setRows] = useState(kRows);
   const found = useMemo(() => jobs.filter((job) => matches(job, text)), [jobs, text]);
-  const shown = sorted(found.filter((job) => passes(job, filter)), order.column, order.down);
+  const shown = sorted(
+    found.filter((job) => passes(job, filter)),
+    order.column,
+    order.down,
+  );
   const choose = (id: string) =>
     setChosen((old) => (old.includes(id) ? old.filter((one) => one !== id) : [...old, id].slice(-kMostCompared)));
-  const sortBy = (column: string) =>
-    setOrder((old) => ({ column, down: old.column === column ? !old.down : false }));
+  const sortBy = (column: string) => setOrder((old) => ({ column, down: old.column === column ? !old.down : false }));
   return (
     <main>
       <div class="bar top">
