@@ -233,8 +233,8 @@ public:
                make_planner(options_.planner, {.timeout = kCallerWaits}),
                [this](const std::vector<NodeId>& nodes) { return surveys_.graph(nodes); }},
           exchange_([this](Epoch epoch) { return placement_of(control_, epoch); }),
-          routes_({ops_, surveys_, metrics_, rpc_metrics_, goodput_},
-                  {surveys_, *stores_.surveys}, gatekeeper_, options_.metrics) {
+          routes_({ops_, surveys_, metrics_, rpc_metrics_, goodput_}, {surveys_, *stores_.surveys},
+                  gatekeeper_, options_.metrics) {
         wiring_.set_scheduler(&scheduler_);
     }
 

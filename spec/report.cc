@@ -15,17 +15,35 @@ std::string rate(const StepReport& report) {
     return format("{:.0}", speed);
 }
 
-// Lists the bytes that each axis moved and the share of the step that waited; the words appear
-// once.
-std::string traffic(const StepReport& report) {
-    std::string text;
-    for (const std::string_view name : {"ring", "ulysses", "tensor", "gradient"}) {
+// The axes whose bytes people see.
+constexpr std::string_view kShownAxes[] = {"ring", "ulysses", "tensor", "gradient"};
+
+// Empty where nothing was sent.
+std::string waiting(const StepReport& report) {
+    double all = 0;
+    double most = 0;
+    std::string_view most_for;
+    for (const std::string_view name : kShownAxes) {
         const auto axis = report.axes.find(std::string(name));
         if (axis == report.axes.end() || axis->second.bytes_sent == 0) continue;
-        const double waiting = std::min(1.0, axis->second.wait_seconds / report.seconds);
-        text += format("{}{} {} ({:.1}%{})", text.empty() ? "  " : ", ", name,
-                       Bytes{axis->second.bytes_sent}, waiting * 100,
-                       text.empty() ? " of the step spent waiting" : "");
+        const double share = std::min(1.0, axis->second.wait_seconds / report.seconds);
+        all += share;
+        if (share < most || (share == most && !most_for.empty())) continue;
+        most = share;
+        most_for = name;
+    }
+    if (most_for.empty()) return "";
+    return format("  waits {:.1}% ({} {:.1}%)", std::min(1.0, all) * 100, most_for, most * 100);
+}
+
+// "each step sends ring 3.1 GiB, tensor 1.2 GiB"; empty where nothing was sent.
+std::string traffic(const StepReport& report) {
+    std::string text;
+    for (const std::string_view name : kShownAxes) {
+        const auto axis = report.axes.find(std::string(name));
+        if (axis == report.axes.end() || axis->second.bytes_sent == 0) continue;
+        text += format("{}{} {}", text.empty() ? "each step sends " : ", ", name,
+                       Bytes{axis->second.bytes_sent});
     }
     return text;
 }
@@ -65,16 +83,26 @@ std::string connected_line(const ConnectedReport& report) {
     return line + over;
 }
 
-std::string step_line(const StepReport& r, std::string_view peak_name) {
+std::string step_line(const StepReport& r) {
     std::string line = format("step {}/{}  loss {:.4}  grad {:.2}  {}  {} tok/s", r.step,
                               r.num_steps, r.loss, r.grad_norm, Seconds{r.seconds}, rate(r));
-    if (r.causal_mfu > 0) {
-        line += format("  MFU {:.1}% (causal, {})", r.causal_mfu * 100, peak_name);
-    }
+    if (r.causal_mfu > 0) line += format("  MFU {:.1}%", r.causal_mfu * 100);
     if (r.memory.total.value > 0) line += format("  mem {}", r.memory.total);
-    if (r.seconds > 0) line += traffic(r);
+    if (r.seconds > 0) line += waiting(r);
     if (!r.finite) line += "  not finite: update skipped";
     return line;
+}
+
+std::vector<std::string> step_constants(const StepReport& r) {
+    std::vector<std::string> lines;
+    if (r.causal_mfu > 0)
+        lines.push_back(format("MFU counts causal attention; its peak is {}", r.peak_name));
+    const std::string memory =
+        r.memory.total.value > 0 ? format("each rank uses {}", r.memory.total) : "";
+    const std::string sent = traffic(r);
+    const bool both = !memory.empty() && !sent.empty();
+    if (!memory.empty() || !sent.empty()) lines.push_back(memory + (both ? "; " : "") + sent);
+    return lines;
 }
 
 std::string diverged_line(const StepReport& r) {

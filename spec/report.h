@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/units.h"
 
@@ -171,11 +172,15 @@ struct ConnectedReport {
 
 // Lines for people, in ring-train, in rank logs and on the command line.
 
-// step 17/50  loss 2.8113  grad 0.94  412 ms  318k tok/s  MFU 46.1% (causal, bf16 362T)
-//   mem 41.2 GiB  ring 3.1 GiB exposed 3.0%, tensor 1.2 GiB 0.4%, gradient 512.0 MiB 0.1%
-// on one line, without unknown parts. Each axis that moved data shows its bytes and its exposed
-// part: the share of the step in which compute waited for it.
-std::string step_line(const StepReport& report, std::string_view peak_name);
+// step 17/50  loss 2.8113  grad 0.94  412 ms  318k tok/s  MFU 46.1%  mem 41.2 GiB
+//   waits 3.5% (ring 3.0%)
+// on one line of at most 120 columns, without unknown parts. The share of the step in which compute
+// waited for other ranks ends it, and the axis that it waited for most.
+std::string step_line(const StepReport& report);
+// The values that stay the same from step to step of a stage, a line each:
+//   MFU counts causal attention; its peak is bf16 362 TFLOP/s
+//   each rank uses 41.2 GiB; each step sends ring 3.1 GiB, tensor 1.2 GiB, gradient 512.0 MiB
+std::vector<std::string> step_constants(const StepReport& report);
 // rank 2 at 10.77.0.3 sends to rank 3 at 10.77.0.5 and receives from rank 1 at 10.77.0.4
 // without a ring: rank 0 at 10.77.0.3 is connected to rank 1 at 10.77.0.5
 // ends with ", over nccl 2.28.3 on eth0" where the network is reported

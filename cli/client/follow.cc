@@ -30,26 +30,6 @@ bool is_absence(const Status& status) {
            status.error().code == ErrorCode::cancelled;
 }
 
-// Facts that stay the same from step to step, in lines of at most 80 columns for usual jobs.
-std::vector<std::string> constants_of(const pb::StepReport& step) {
-    std::vector<std::string> lines;
-    if (step.causal_mfu() > 0) {
-        lines.push_back(format("MFU counts causal attention; its peak is {}", step.peak_name()));
-    }
-    std::string memory;
-    if (memory_total(step) > 0) memory = format("each rank uses {}", Bytes{memory_total(step)});
-    std::string traffic;
-    for (const char* axis : {"ring", "ulysses", "tensor", "gradient"}) {
-        const auto moved = step.axes().find(axis);
-        if (moved == step.axes().end() || moved->second.bytes_sent() == 0) continue;
-        traffic += format("{}{} {}", traffic.empty() ? "each step sends " : ", ", axis,
-                          Bytes{moved->second.bytes_sent()});
-    }
-    const bool both = !memory.empty() && !traffic.empty();
-    if (!memory.empty() || !traffic.empty()) lines.push_back(memory + (both ? "; " : "") + traffic);
-    return lines;
-}
-
 // The share of the step in which compute waited for other ranks; 0 if not reported.
 double waiting(const pb::StepReport& step) {
     double waited = 0;
@@ -131,7 +111,7 @@ void JobFollower::say_constants(const pb::StepReport& step) {
     const std::string about = format("{} {}", step.stage(), step.peak_name());
     if (about == shown_constants_) return;
     shown_constants_ = about;
-    for (const std::string& line : constants_of(step))
+    for (const std::string& line : step_constants(from_proto(step)))
         display_.note(line);
 }
 

@@ -146,7 +146,9 @@ void print_progress(const Output& out, const pb::Job& job) {
     if (!job.has_last_step()) return;
     heading(out, "progress");
     const pb::StepReport& step = job.last_step();
-    out.stream << "  " << step_line(from_proto(step), printable(step.peak_name())) << '\n';
+    out.stream << "  " << step_line(from_proto(step)) << '\n';
+    for (const std::string& line : step_constants(from_proto(step)))
+        out.stream << "  " << printable(line) << '\n';
     if (has_diverged(from_proto(step)))
         out.stream << "  " << diverged_line(from_proto(step)) << '\n';
     if (step.full_mfu() > 0) {
@@ -336,7 +338,7 @@ void print_explanation(const Output& out, const pb::ExplainJobReply& reply) {
     if (job.has_last_step() && !has_ended(job)) {
         const pb::StepReport& step = job.last_step();
         for (const std::string& line :
-             wrapped(step_line(from_proto(step), printable(step.peak_name())),
+             wrapped(step_line(from_proto(step)),
                      out.terminal ? usize(std::max(out.width - 2, 30)) : 0))
             out.stream << "  " << line << '\n';
     }

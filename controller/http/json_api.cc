@@ -223,6 +223,31 @@ Result<ApiAnswer> api_logs(const ApiCall& call) {
     return ApiAnswer{"{\"pieces\":[" + pieces + "]}", ""};
 }
 
+// quantity=loss,causal_mfu&rank=0,3 (or all)&max_points=2000&from=&to=&page_token=
+Result<ApiAnswer> api_steps(const ApiCall& call) {
+    pb::StepsRequest request;
+    request.set_job_id(call.id);
+    const std::string quantities = query_value(call.request.query, "quantity");
+    const std::string ranks = query_value(call.request.query, "rank");
+    for (const std::string_view name : split(quantities, ','))
+        if (!name.empty()) request.add_quantities(std::string(name));
+    request.set_all_ranks(ranks == "all");
+    for (const std::string_view text : split(ranks, ',')) {
+        if (ranks == "all" || text.empty()) continue;
+        const auto rank = parse_number<std::int32_t>(text);
+        if (!rank) return invalid_argument("rank '{}' is no number, nor all", text);
+        request.add_ranks(*rank);
+    }
+    RM_TRY(const auto max_points, query_number<std::int32_t>(call, "max_points"));
+    RM_TRY(const auto from, query_number<std::int64_t>(call, "from"));
+    RM_TRY(const auto to, query_number<std::int64_t>(call, "to"));
+    request.set_max_points(max_points);
+    request.set_from_step(from);
+    request.set_to_step(to);
+    request.set_page_token(query_value(call.request.query, "page_token"));
+    return answer(steps(call.ops, request));
+}
+
 Result<ApiAnswer> api_placement(const ApiCall& call) {
     pb::PlacementRequest request;
     request.set_job_id(call.id);
@@ -267,6 +292,7 @@ constexpr std::array kRoutes = {
     Route{"GET", "jobs", true, "/logs", "/ringmaster.v1.JobService/Logs", api_logs},
     Route{"GET", "jobs", true, "/placement", "/ringmaster.v1.TopologyService/Placement",
           api_placement},
+    Route{"GET", "jobs", true, "/steps", "/ringmaster.v1.JobService/Steps", api_steps},
     Route{"GET", "top", false, "", "/ringmaster.v1.JobService/Top", api_top},
     Route{"GET", "links", false, "", "/ringmaster.v1.TopologyService/Links", api_links},
     Route{"GET", "link_history", false, "", "/ringmaster.v1.TopologyService/LinkHistory",

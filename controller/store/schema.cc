@@ -284,8 +284,8 @@ CREATE TABLE goodput_read (one INTEGER PRIMARY KEY, id INTEGER NOT NULL) STRICT;
 
 constexpr const char* kControl[] = {kControl1, kControl2, kControl3, kControl4, kControl5,
                                     kControl6, kControl7, kControl8, kControl9, kControl10};
-constexpr const char* kTelemetry[] = {kTelemetry1, kTelemetry2, kTelemetry3,
-                                      kTelemetry4, kTelemetry5, kTelemetry6, kTelemetry7};
+constexpr const char* kTelemetry[] = {kTelemetry1, kTelemetry2, kTelemetry3, kTelemetry4,
+                                      kTelemetry5, kTelemetry6, kTelemetry7};
 
 }  // namespace
 

@@ -20,6 +20,7 @@
 #include <map>
 #include <sstream>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -114,11 +115,16 @@ void tell(const std::vector<RankEnd>& ends) {
 
 class PrintingObserver final : public RankObserver {
 public:
-    PrintingObserver(int rank, std::string peak_name)
-        : first_(rank == 0), peak_name_(std::move(peak_name)) {}
+    explicit PrintingObserver(int rank) : first_(rank == 0) {}
     void on_connected(const ConnectedReport& /*report*/) override {}
     void on_started(std::int64_t /*first_step*/, std::int64_t /*num_steps*/) override {}
-    void on_step(const StepReport& report) override { print(step_line(report, peak_name_)); }
+    void on_step(const StepReport& report) override {
+        if (std::exchange(said_stage_, report.stage) != report.stage) {
+            for (const std::string& line : step_constants(report))
+                print(line);
+        }
+        print(step_line(report));
+    }
     void on_evaluation(const EvaluationReport& report) override { print(evaluation_line(report)); }
     void on_checkpoint(std::int64_t step, const std::string& path, double seconds) override {
         print(format("checkpoint after step {}: {} ({})", step, path, Seconds{seconds}));
@@ -133,7 +139,7 @@ private:
         if (first_) std::cout << line << std::endl;
     }
     bool first_;
-    std::string peak_name_;
+    int said_stage_ = -1;  // whose constants are printed
 };
 
 Result<std::unique_ptr<Network>> connect(const RingTrainConfig& config, const RankConfig& rank,
@@ -175,7 +181,7 @@ RankEnd train_rank(const RingTrainConfig& config, int rank, Exchange* exchange,
         if (!kernels) return failed_with(kernels.error());
         const auto network = connect(config, own, exchange, hub);
         if (!network) return failed_with(network.error());
-        PrintingObserver observer(rank, own.peak_name);
+        PrintingObserver observer(rank);
         ProgressPage progress{};
         const auto outcome =
             run_rank(own, {**kernels, **network, observer, progress, stop_requested, nullptr});

@@ -57,7 +57,7 @@ TEST(Regress0031, ReportsWaitUntilTheDiskTakesThemAgain) {
     const SmallDisk disk("1m");
     if (!disk.why_not().empty()) GTEST_SKIP() << "no private mount here: " << disk.why_not();
     const std::string path = disk.file("reports");
-    JsonlObserver observer = JsonlObserver::open(path, "").value();
+    JsonlObserver observer = JsonlObserver::open(path).value();
     observer.on_started(0, 100);
     disk.fill();
     for (int step = 1; step <= 100; ++step)

@@ -204,7 +204,7 @@ TEST_F(Spool, NeverDropsReports) {
 }
 
 TEST(Observer, OnAFullDiskGoesOn) {
-    auto observer = JsonlObserver::open("/dev/full", "peak");
+    auto observer = JsonlObserver::open("/dev/full");
     ASSERT_TRUE(observer.ok()) << observer.error().message;
     observer->on_started(1, 2);
     observer->on_step(StepReport{.step = 1});

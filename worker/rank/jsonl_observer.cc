@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <utility>
 
 #include "spec/report.h"
 #include "worker/dir/files.h"
@@ -15,10 +16,10 @@ constexpr std::size_t kMaxHeld = 16 << 20;  // some 20,000 steps
 
 }  // namespace
 
-Result<JsonlObserver> JsonlObserver::open(const std::string& path, std::string peak_name) {
+Result<JsonlObserver> JsonlObserver::open(const std::string& path) {
     UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
     if (!file) return system_error("cannot open", path, errno);
-    return JsonlObserver(std::move(file), std::move(peak_name));
+    return JsonlObserver(std::move(file));
 }
 
 bool JsonlObserver::append(const std::string& line) {
@@ -52,7 +53,12 @@ void JsonlObserver::on_started(std::int64_t first_step, std::int64_t num_steps) 
 }
 
 void JsonlObserver::on_step(const StepReport& report) {
-    write(report, step_line(report, peak_name_));
+    std::string text;
+    if (std::exchange(said_stage_, report.stage) != report.stage) {
+        for (const std::string& line : step_constants(report))
+            text += line + '\n';
+    }
+    write(report, text + step_line(report));
 }
 
 void JsonlObserver::on_evaluation(const EvaluationReport& report) {

@@ -14,7 +14,7 @@ namespace rm {
 // wait in memory until the disk has room again.
 class JsonlObserver final : public RankObserver {
 public:
-    static Result<JsonlObserver> open(const std::string& path, std::string peak_name);
+    static Result<JsonlObserver> open(const std::string& path);
 
     void on_connected(const ConnectedReport& report) override;
     void on_started(std::int64_t first_step, std::int64_t num_steps) override;
@@ -29,8 +29,7 @@ public:
     bool started() const { return started_; }
 
 private:
-    JsonlObserver(UniqueFd file, std::string peak_name)
-        : file_(std::move(file)), peak_name_(std::move(peak_name)) {}
+    explicit JsonlObserver(UniqueFd file) : file_(std::move(file)) {}
     // False: neither the disk nor the memory set aside for that has room.
     bool append(const std::string& line);
     template <typename Report>
@@ -38,9 +37,9 @@ private:
 
     const SystemClock clock_;
     UniqueFd file_;
-    std::string peak_name_;
     std::string held_;  // what the file has not taken yet; may begin inside a line
     bool started_ = false;
+    int said_stage_ = -1;  // whose constants are in the log
 };
 
 }  // namespace rm

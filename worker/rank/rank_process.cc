@@ -69,7 +69,7 @@ public:
         RM_TRY(const RankConfig config, parse_rank_config(config_text));
         enter_surroundings(config);
         RM_TRY(const ProgressFile progress, ProgressFile::map(dir_.progress(rank_)));
-        RM_TRY(JsonlObserver observer, JsonlObserver::open(dir_.reports(rank_), config.peak_name));
+        RM_TRY(JsonlObserver observer, JsonlObserver::open(dir_.reports(rank_)));
         const char* planted = std::getenv("RM_FAULTS");
         RM_TRY(auto points, Faults::parse(planted == nullptr ? "" : planted));
         Faults faults(std::move(points));
