@@ -5,6 +5,7 @@
 #include "cli/input/job_input.h"
 #include "cli/show/text.h"
 #include "cli/up/cluster.h"
+#include "cli/up/observer.h"
 #include "cli/verb.h"
 #include "service/address.h"
 
@@ -36,8 +37,11 @@ struct UpOptions : VerbOptions {
         "gRPC on this loopback address too (port 0: any free one), and HTTP on the port after it",
         {.type = "HOST:PORT"});
     std::string http = add("--http", http, "HTTP on this loopback address", {.type = "HOST:PORT"});
+    bool observe =
+        add("--observe", observe, "Run Prometheus beside it, with its rules and alerts, and HTTP");
 };
 
+constexpr Seconds kObserverGrace{5};
 constexpr Seconds kStopGrace{90};  // a checkpoint of every rank on a slow disk
 
 Error about(std::string_view option, const Error& error) {
@@ -61,6 +65,7 @@ Result<ClusterOptions> cluster_options(const UpOptions& options) {
             return about("--http", address.error());
         }
     }
+    if (options.observe && cluster.http.empty()) cluster.http = "127.0.0.1:0";
     return cluster;
 }
 
@@ -85,6 +90,20 @@ void announce(const LocalCluster& cluster, const UpOptions& options, Console& co
                options.num_workers == 1 ? "is" : "are", cluster.state_dir()));
 }
 
+// The observer of a cluster that should have one; says where to look.
+Result<std::optional<Observer>> observe(const LocalCluster& cluster, const UpOptions& options,
+                                        Console& console) {
+    if (!options.observe) return std::optional<Observer>();
+    const std::string& http = cluster.file().daemons[0].http;
+    RM_TRY(Observer observer, Observer::start(cluster.state_dir() + "/prometheus", http));
+    console.out.stream << format("http://{}/\nprometheus http://{}/alerts\n", http,
+                                 observer.address())
+                       << std::flush;
+    console.note(format("Open http://{}/ for runs and curves, http://{}/alerts for alerts", http,
+                        observer.address()));
+    return std::optional<Observer>(std::move(observer));
+}
+
 Result<ExitCode> stay_up(LocalCluster& cluster, Signals& signals, Console& console) {
     console.note("Press Ctrl-C to stop it.");
     for (;;) {
@@ -104,8 +123,10 @@ Result<ExitCode> run_and_stop(const ClusterOptions& options, const UpOptions& as
            LocalCluster::start(options, signals,
                                [&console](std::string_view text) { console.note(text); }));
     announce(cluster, asked, console);
+    RM_TRY(std::optional<Observer> observer, observe(cluster, asked, console));
     const Result<ExitCode> code =
         job ? run_job(*job, cluster, signals, console) : stay_up(cluster, signals, console);
+    if (observer) observer->stop(kObserverGrace);
     const Status stopped = cluster.stop(kStopGrace, signals);
     if (!stopped) console.note("ringmaster: " + stopped.error().message);
     console.note(format("To restart this cluster with its history: `ringmaster up --state {}`",
@@ -143,7 +164,8 @@ Verb up_verb() {
     return verb_of(
         "up", "Run a cluster on this machine: a controller and workers", run_up,
         {{"ringmaster up --workers 4 --job job.yaml", "a cluster for one job, stopped at its end"},
-         {"ringmaster up --workers 4 --state lab", "one that stays, with its history"}});
+         {"ringmaster up --workers 4 --state lab", "one that stays, with its history"},
+         {"ringmaster up --observe", "with its page, Prometheus, rules and alerts"}});
 }
 
 }  // namespace rm
