@@ -55,6 +55,69 @@ TEST_F(Metrics, AreFoundThroughServiceDiscoveryOnceEach) {
     }
 }
 
+// Without those that need a GPU, a price, a survey, a plan or a checkpoint.
+TEST_F(Metrics, AreOnThePageOfTheirOwner) {
+    const std::vector<std::string> of_controller = {"build_info",
+                                                    "nodes",
+                                                    "devices",
+                                                    "jobs",
+                                                    "job_queue_wait_seconds_count",
+                                                    "job_transitions_total",
+                                                    "rpc_handled_total",
+                                                    "rpc_duration_seconds_count",
+                                                    "node_up",
+                                                    "run_info",
+                                                    "train_goodput_seconds_total",
+                                                    "train_badput_seconds_total",
+                                                    "controller_disk_free_bytes",
+                                                    "controller_disk_capacity_bytes",
+                                                    "link_survey_timestamp_seconds"};
+    const std::vector<std::string> of_workers = {"train_step",
+                                                 "train_tokens_total",
+                                                 "train_flops_total",
+                                                 "train_loss",
+                                                 "train_grad_norm",
+                                                 "train_learning_rate",
+                                                 "train_mfu_ratio",
+                                                 "train_hfu_ratio",
+                                                 "train_step_duration_seconds_count",
+                                                 "train_median_step_seconds",
+                                                 "train_phase_seconds_total",
+                                                 "train_last_step_timestamp_seconds",
+                                                 "train_nonfinite_steps_total",
+                                                 "train_checkpoint_due_timestamp_seconds",
+                                                 "rank_step_seconds",
+                                                 "rank_work_seconds",
+                                                 "device_memory_bytes",
+                                                 "device_memory_capacity_bytes",
+                                                 "host_offload_bytes",
+                                                 "h2d_bytes_total",
+                                                 "d2h_bytes_total",
+                                                 "ring_tx_bytes_total",
+                                                 "ring_wait_seconds_total",
+                                                 "node_disk_free_bytes",
+                                                 "node_disk_capacity_bytes",
+                                                 "node_memory_available_bytes",
+                                                 "node_memory_capacity_bytes"};
+    std::string workers;
+    for (const std::string& target : targets()) {
+        if (target != controller_) workers += http_get(target, "/metrics");
+    }
+    const std::string controller = http_get(controller_, "/metrics");
+    const auto has = [](const std::string& page, const std::string& name) {
+        return page.find("\nringmaster_" + name + "{") != std::string::npos ||
+               page.find("\nringmaster_" + name + " ") != std::string::npos;
+    };
+    for (const std::string& name : of_controller) {
+        EXPECT_TRUE(has(controller, name)) << name;
+        EXPECT_FALSE(has(workers, name)) << name;
+    }
+    for (const std::string& name : of_workers) {
+        EXPECT_TRUE(has(workers, name)) << name;
+        EXPECT_FALSE(has(controller, name)) << name;
+    }
+}
+
 TEST_F(Metrics, AreCleanForPromtool) {
     if (access(kPromtool, X_OK) != 0) GTEST_SKIP() << kPromtool << " is not installed";
     for (const std::string& target : targets()) {

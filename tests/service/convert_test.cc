@@ -17,9 +17,10 @@ namespace {
 
 bool same(const StepReport& x, const StepReport& y) {
     const auto values = [](const StepReport& report) {
-        const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, memory, r, s, t] = report;
+        const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, memory, r, s, t, u, v, due,
+                     saving, loading] = report;
         return std::make_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, memory.by_kind,
-                               memory.total, r, s, t);
+                               memory.total, r, s, t, u, v, due, saving, loading);
     };
     return values(x) == values(y);
 }
