@@ -192,10 +192,10 @@ const controller: Section = {
     }),
     graph({
       title: 'Failed calls per second',
-      description: 'Calls that did not end with OK. Denied ones are in `ringmaster audit --refused`.',
+      description: 'Calls that did not end with `ok`. Denied ones are in `ringmaster audit --refused`.',
       unit: 'reqps',
       width: 8,
-      queries: [{ expr: 'sum by (method, code) (rate(ringmaster_rpc_handled_total{code!="OK"}[$__rate_interval]))', legend: '{{method}} {{code}}' }],
+      queries: [{ expr: 'sum by (method, code) (rate(ringmaster_rpc_handled_total{code!="ok"}[$__rate_interval]))', legend: '{{method}} {{code}}' }],
     }),
     graph({
       title: 'Duration of calls, 99 of 100 are faster',
