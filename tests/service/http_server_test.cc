@@ -9,10 +9,13 @@
 #include <chrono>
 #include <stdexcept>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/format.h"
+#include "service/http/event_feed.h"
 #include "service/security/pki.h"
 
 namespace rm {
@@ -82,6 +85,17 @@ public:
     Answer ask(std::string_view line, std::string_view more = "", std::string_view body = "") {
         send(format("{} HTTP/1.1\r\nHost: localhost\r\n{}\r\n{}", line, more, body));
         return read_answer();
+    }
+
+    // Reads until `end` has come; what came before is in the result.
+    std::string read_to(std::string_view end) {
+        while (pending_.find(end) == std::string::npos && receive()) {
+        }
+        const std::size_t at = pending_.find(end);
+        if (at == std::string::npos) return std::exchange(pending_, "");
+        std::string text = pending_.substr(0, at + end.size());
+        pending_.erase(0, text.size());
+        return text;
     }
 
     bool is_closed() { return pending_.empty() && !receive(); }
@@ -257,6 +271,68 @@ TEST(HttpServer, AnswersBesideMoreSilentConnectionsThanItHasPlaces) {
         silent.push_back(std::make_unique<Client>(server->port()));
     Client asks(server->port());
     EXPECT_EQ(asks.ask("GET /").status, 200);
+}
+
+// A server whose every answer is the stream of `feed`.
+struct Streaming {
+    EventFeed feed{"f"};
+    std::unique_ptr<HttpServer> server;
+
+    explicit Streaming(HttpLimits limits = {}) {
+        const auto handler = [this](const HttpRequest&) {
+            return HttpResponse{.content_type = "text/event-stream", .feed = &feed};
+        };
+        server = HttpServer::start("127.0.0.1:0", handler, limits).value();
+    }
+};
+
+void ask_for_events(Client& client, std::string_view more = "") {
+    client.send(format("GET / HTTP/1.1\r\nHost: localhost\r\n{}\r\n", more));
+}
+
+TEST(HttpServer, StreamsEventsToEveryReader) {
+    Streaming streaming;
+    std::vector<std::unique_ptr<Client>> readers;
+    for (int i = 0; i < 50; ++i) {
+        readers.push_back(std::make_unique<Client>(streaming.server->port()));
+        ask_for_events(*readers.back());
+        const Answer head = readers.back()->read_head();
+        EXPECT_EQ(Client::field(head, "Content-Type"), "text/event-stream");
+        EXPECT_EQ(readers.back()->read_to("\n\n"), "id: f.0\nevent: reset\ndata: {}\n\n");
+    }
+    streaming.feed.publish("step", "{}");
+    for (const auto& reader : readers)
+        EXPECT_EQ(reader->read_to("\n\n"), "id: f.1\nevent: step\ndata: {}\n\n");
+    readers.clear();
+    streaming.feed.publish("step", "{}");
+    streaming.feed.publish("step", "{}");
+    for (int i = 0; i < 200 && streaming.feed.num_readers() > 0; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        streaming.feed.publish("step", "{}");
+    }
+    EXPECT_EQ(streaming.feed.num_readers(), 0u) << "those that went away are forgotten";
+}
+
+TEST(HttpServer, ContinuesAStreamAfterTheLastEventId) {
+    Streaming streaming;
+    for (int i = 1; i <= 3; ++i)
+        streaming.feed.publish("step", std::to_string(i));
+    Client reader(streaming.server->port());
+    ask_for_events(reader, "Last-Event-ID: f.2\r\n");
+    EXPECT_NE(reader.read_to("data: 3\n\n").find("id: f.3"), std::string::npos);
+}
+
+TEST(HttpServer, KeepsASilentStreamAliveAndStopsWithIt) {
+    Streaming streaming({.timeout = Seconds{0.1}, .heartbeat = Seconds{0.05}});
+    Client reader(streaming.server->port());
+    ask_for_events(reader);
+    reader.read_to("reset\ndata: {}\n\n");
+    for (int i = 0; i < 5; ++i)
+        EXPECT_EQ(reader.read_to("\n\n"), ":\n\n");
+    streaming.server.reset();
+    EXPECT_EQ(streaming.feed.num_readers(), 0u);
+    reader.read_to("never");
+    EXPECT_TRUE(reader.is_closed());
 }
 
 TEST(HttpServer, StopsWithClientsConnected) {

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "service/http/http_server.h"
+#include "service/security/tokens.h"
 #include "tests/controller/fake_worker.h"
 #include "tests/controller/secured.h"
 
@@ -207,6 +208,73 @@ TEST_F(Https, MetricsAreForViewers) {
     EXPECT_EQ(Json::parse(ask(*this, {.line = "GET /api/v1/sd", .headers = viewer}).body),
               Json::array(
                   {target(daemon->http_address(), "controller"), target("n1.lab:7072", "worker")}));
+}
+
+std::string cookie_of(const Reply& reply) {
+    const std::string name = "Set-Cookie: ";
+    const std::size_t begin = reply.head.find(name);
+    if (begin == std::string::npos) return "";
+    const std::size_t value = begin + name.size();
+    return reply.head.substr(value, reply.head.find("\r\n", value) - value);
+}
+
+std::string cookie_header(const std::string& cookie) {
+    return "Cookie: other=1; " + cookie.substr(0, cookie.find(';')) + "\r\n";
+}
+
+TEST_F(Https, ABrowserLogsInWithATokenForACookieThatNoScriptReads) {
+    const std::string token = bearer(with_token("ada", Role::submitter));
+    const Ask login{.line = "POST /api/v1/login", .headers = token + "X-Ringmaster: 1\r\n"};
+    const Reply in = ask(*this, login);
+    ASSERT_EQ(in.status, 200) << in.body;
+    const std::string cookie = cookie_of(in);
+    for (const char* part : {"; HttpOnly", "; SameSite=Strict", "; Secure", "; Path=/"})
+        EXPECT_NE(cookie.find(part), std::string::npos) << part << " in " << cookie;
+    EXPECT_EQ(cookie.find(token.substr(22, 20)), std::string::npos) << "it is not the token";
+    const std::string kept = cookie_header(cookie);
+    EXPECT_EQ(ask(*this, {.headers = kept}).status, 200);
+    EXPECT_EQ(
+        ask(*this, {.line = "POST /api/v1/jobs", .headers = kept, .body = submission()}).status,
+        403)
+        << "a cookie alone changes nothing";
+    const std::string marked = kept + "X-Ringmaster: 1\r\n";
+    EXPECT_EQ(
+        ask(*this, {.line = "POST /api/v1/jobs", .headers = marked, .body = submission()}).status,
+        200);
+    EXPECT_EQ(audit()[0].principal(), "ada");
+    EXPECT_EQ(ask(*this, {.line = "POST /api/v1/logout", .headers = marked}).status, 200);
+    EXPECT_EQ(ask(*this, {.headers = kept}).status, 401);
+}
+
+TEST_F(Https, AWithdrawnTokenEndsItsLogins) {
+    const std::string token = bearer(with_token("ada", Role::viewer)) + "X-Ringmaster: 1\r\n";
+    const std::string kept =
+        cookie_header(cookie_of(ask(*this, {.line = "POST /api/v1/login", .headers = token})));
+    EXPECT_EQ(ask(*this, {.headers = kept}).status, 200);
+    ASSERT_TRUE(write_file_atomically(tokens, ""));
+    EXPECT_EQ(ask(*this, {.headers = kept}).status, 401);
+}
+
+TEST_F(Https, LoginsWithoutAValidTokenAreRefusedAndRecorded) {
+    const std::string wrong = "Authorization: Bearer " + make_token() + "\r\nX-Ringmaster: 1\r\n";
+    const Reply refused = ask(*this, {.line = "POST /api/v1/login", .headers = wrong});
+    EXPECT_EQ(refused.status, 401);
+    EXPECT_EQ(cookie_of(refused), "");
+    ASSERT_EQ(audit().size(), 1u);
+    EXPECT_EQ(audit()[0].method(), "/api/v1/login");
+    const std::string token = bearer(with_token("ada", Role::viewer));
+    EXPECT_EQ(ask(*this, {.line = "POST /api/v1/login", .headers = token}).status, 403)
+        << "another site's form may send this";
+    EXPECT_EQ(ask(*this, {.line = "GET /api/v1/login", .headers = token}).status, 405);
+    EXPECT_EQ(ask(*this, {.headers = "Cookie: ringmaster=" + make_token() + "\r\n"}).status, 401);
+}
+
+TEST_F(Https, ThePageIsForAllAndItsDataIsNot) {
+    const Reply page = ask(*this, {.line = "GET /", .headers = "Accept-Encoding: gzip\r\n"});
+    EXPECT_EQ(page.status, 200);
+    EXPECT_EQ(ask(*this, {.line = "GET /api/v1/stream"}).status, 401);
+    EXPECT_EQ(ask(*this, {.line = "GET /api/v1/links"}).status, 401);
+    EXPECT_EQ(ask(*this, {.line = "GET /", .host = "evil.example"}).status, 403);
 }
 
 TEST(OpenMetrics, AreForThisMachineWhereTheOperatorSaysSo) {
