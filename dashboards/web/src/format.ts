@@ -26,6 +26,8 @@ export const money = (value: number, currency: string | undefined) =>
   `${value.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 })} ${currency || "USD"}`;
 export const gbit = (value: number) => `${value >= 100 ? value.toFixed(0) : value.toFixed(value >= 10 ? 1 : 2)}`;
 
+export const counted = (value: number, what: string) => `${grouped(value)} ${what}${value === 1 ? "" : "s"}`;
+
 /** Three significant digits, or so: of a learning rate, of a gradient's norm. */
 export function short(value: number): string {
   if (value === 0) return "0";

@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { start, useCluster, type Connection } from "./api/live";
-import { logOut } from "./api/client";
+import { isLoggedIn, logOut } from "./api/client";
 import { Empty } from "./components/parts";
 import { ClusterPage } from "./pages/cluster";
 import { Compare } from "./pages/compare";
@@ -47,7 +47,6 @@ function ThemeButton() {
 
 function Top({ place }: { place: Place }) {
   const { connection, problem } = useCluster();
-  const loggedIn = document.cookie.length > 0 || location.protocol === "https:";
   return (
     <header class="page">
       <a href="/runs" class="brand">
@@ -75,7 +74,7 @@ function Top({ place }: { place: Place }) {
       <span class={`connection ${connection}`} role="status" title={problem}>
         {kWords[connection]}
       </span>
-      {loggedIn && connection === "live" && (
+      {connection === "live" && isLoggedIn() && (
         <button class="quiet" onClick={() => void logOut().then(() => location.reload())}>
           Log out
         </button>

@@ -62,8 +62,20 @@ async function post(path: string, headers: Record<string, string>): Promise<void
   if (!response.ok) throw await errorOf(response);
 }
 
-export const logIn = (token: string) => post("login", { Authorization: `Bearer ${token.trim()}` });
-export const logOut = () => post("logout", {});
+// The cookie is out of reach of scripts, so a mark says that there is one.
+const kLoggedIn = "ringmaster-logged-in";
+
+export async function logIn(token: string): Promise<void> {
+  await post("login", { Authorization: `Bearer ${token.trim()}` });
+  localStorage.setItem(kLoggedIn, "yes");
+}
+
+export async function logOut(): Promise<void> {
+  await post("logout", {});
+  localStorage.removeItem(kLoggedIn);
+}
+
+export const isLoggedIn = () => localStorage.getItem(kLoggedIn) !== null;
 
 /** The number in a 64-bit field; those that we draw are below 2^53. */
 export const int = (value: Int64 | undefined): number => Number(value ?? 0);

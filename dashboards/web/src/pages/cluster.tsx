@@ -3,7 +3,7 @@ import { get, getPages, int } from "../api/client";
 import { useCluster } from "../api/live";
 import type { Job, LinksReply, Node, NodeLink, SurveyedNode } from "../api/types";
 import { Empty, Section, State } from "../components/parts";
-import { age, bytes, clock } from "../format";
+import { age, bytes, clock, counted } from "../format";
 import { isLive, newestAttempt } from "../job";
 import { go } from "../router";
 import { nodeHops } from "../rings";
@@ -79,7 +79,7 @@ function Nodes({ nodes, jobs }: { nodes: Node[]; jobs: Job[] }) {
   const all = nodes.flatMap((node) => node.inventory?.devices ?? []).length;
   const busy = nodes.reduce((sum, node) => sum + (node.busyDevices?.length ?? 0), 0);
   return (
-    <Section title="Nodes" note={`${nodes.length} nodes, ${busy} of ${all} devices busy`}>
+    <Section title="Nodes" note={`${counted(nodes.length, "node")}, ${busy} of ${counted(all, "device")} busy`}>
       <div class="scroll" tabIndex={0}>
         <table class="cards nodes">
           <thead>

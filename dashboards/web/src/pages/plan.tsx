@@ -3,7 +3,7 @@ import { get, int } from "../api/client";
 import { putJob, useCluster } from "../api/live";
 import type { Attempt, Job, Node, OrderCost, PlacementReply } from "../api/types";
 import { Empty, Section, Stat, State } from "../components/parts";
-import { bytes, grouped, meshText, orNone, seconds, span, tokens } from "../format";
+import { bytes, counted, meshText, orNone, seconds, span, tokens } from "../format";
 import * as of from "../job";
 import { memoryColor } from "../theme";
 import { rowsOf } from "./run_facts";
@@ -195,7 +195,10 @@ function Placement({ attempt, nodes }: { attempt: Attempt; nodes: Node[] }) {
     return `data ${place.data ?? 0}, ring ${place.ring ?? 0}, ulysses ${place.ulysses ?? 0}, tensor ${place.tensor ?? 0}`;
   };
   return (
-    <Section title="Placement" note={`${grouped(attempt.placement?.length ?? 0)} ranks on ${hosts.size} nodes`}>
+    <Section
+      title="Placement"
+      note={`${counted(attempt.placement?.length ?? 0, "rank")} on ${counted(hosts.size, "node")}`}
+    >
       <ul class="placement">
         {[...hosts].map(([id, ranks]) => (
           <li key={id}>
@@ -238,7 +241,7 @@ export function PlanPage({ id }: { id: string }) {
         <>
           <dl class="stats">
             <Stat words name="Mesh" value={meshText(attempt.mesh)} note={`ZeRO ${attempt.zero ?? 0}`} />
-            <Stat name="Network" value={attempt.network || "–"} note={`${of.devicesOf(job)} devices`} />
+            <Stat name="Network" value={attempt.network || "–"} note={counted(of.devicesOf(job), "device")} />
             {rowsOf(job).map((row) => (
               <Stat
                 key={row.name}

@@ -4,7 +4,20 @@ import { putJob, useCluster } from "../api/live";
 import type { Job } from "../api/types";
 import { Choice, Empty, Progress, Stat, State } from "../components/parts";
 import { type Along, type Range, useCurves } from "../curves";
-import { bytes, count, fixed, grouped, meshText, orNone, percent, seconds, short, span, tokens } from "../format";
+import {
+  bytes,
+  count,
+  counted,
+  fixed,
+  grouped,
+  meshText,
+  orNone,
+  percent,
+  seconds,
+  short,
+  span,
+  tokens,
+} from "../format";
 import * as of from "../job";
 import { Charts } from "./run_charts";
 import { Events, Findings, PlanAgainstReal } from "./run_facts";
@@ -85,7 +98,7 @@ function Head({ job }: { job: Job }) {
     meshText(attempt?.mesh ?? job.spec?.parallel),
     attempt ? `ZeRO ${attempt.zero ?? 0}` : "",
     job.spec?.precision ?? "",
-    `${grouped(of.devicesOf(job))} devices`,
+    counted(of.devicesOf(job), "device"),
     attempt?.network ?? "",
   ].filter(Boolean);
   return (

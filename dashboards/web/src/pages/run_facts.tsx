@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { get, int } from "../api/client";
 import type { ExplainReply, Finding, Job } from "../api/types";
 import { Empty, Section, State } from "../components/parts";
-import { bytes, clock, grouped, meshText, money, orNone, seconds, span, unix } from "../format";
+import { bytes, clock, counted, grouped, meshText, money, orNone, seconds, span, unix } from "../format";
 import { newestAttempt } from "../job";
 
 interface Row {
@@ -147,7 +147,7 @@ function happenings(job: Job): Happening[] {
 
 export function Events({ job }: { job: Job }) {
   return (
-    <Section title="Events" note={`${job.attempts?.length ?? 0} attempts`}>
+    <Section title="Events" note={counted(job.attempts?.length ?? 0, "attempt")}>
       <table class="events">
         <tbody>
           {happenings(job).map((one, i) => (

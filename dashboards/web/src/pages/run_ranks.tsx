@@ -3,7 +3,7 @@ import { getSteps, type Series } from "../api/client";
 import type { Job, Node } from "../api/types";
 import { HeatMap, HeatScale } from "../components/heatmap";
 import { Choice, Empty, Section } from "../components/parts";
-import { grouped, meshSize, seconds } from "../format";
+import { counted, grouped, meshSize, seconds } from "../format";
 import { isRunning, newestAttempt } from "../job";
 
 type Shown = "work" | "wait" | "step";
@@ -60,7 +60,9 @@ function overMedian(grid: Grid): Grid {
 
 function median(values: number[]): number {
   const known = values.filter(Number.isFinite).sort((a, b) => a - b);
-  return known.length > 0 ? known[known.length >> 1]! : NaN;
+  const middle = known.length >> 1;
+  if (known.length === 0) return NaN;
+  return known.length % 2 === 1 ? known[middle]! : (known[middle - 1]! + known[middle]!) / 2;
 }
 
 /** The rank whose own work takes longest in the last columns, if it takes much longer than the others'. */
@@ -153,7 +155,7 @@ export function Ranks({ job, nodes, generation }: { job: Job; nodes: Node[]; gen
             {placeOf(straggler.rank) && `(${placeOf(straggler.rank)})`}
           </span>
         ) : (
-          `${grouped(ranks)} ranks, none straggles`
+          `${counted(ranks, "rank")}, none straggles`
         )
       }
       tools={
