@@ -60,6 +60,27 @@ Status make_private_dir(const std::string& path) {
         path);
 }
 
+Result<ClusterFile> running_cluster(const std::string& state_dir) {
+    const auto text = read_small_file(path_in(state_dir));
+    if (!text && text.error().code == ErrorCode::not_found) {
+        return make_error(
+            ErrorCode::not_found,
+            "{} is not a state directory of `ringmaster up`: it has no ringmaster.json", state_dir);
+    }
+    if (!text) return text.error();
+    auto cluster = parse_cluster_file(*text);
+    if (!cluster) {
+        return make_error(cluster.error().code, "{}: {}", path_in(state_dir),
+                          cluster.error().message);
+    }
+    if (is_alive(cluster->pid)) return *std::move(cluster);
+    return make_error(
+        ErrorCode::unavailable,
+        "the cluster in {} is not running; `ringmaster up --state {}` brings it up again "
+        "with its history",
+        state_dir, state_dir);
+}
+
 }  // namespace
 
 std::string to_json(const ClusterFile& cluster) {
@@ -98,24 +119,18 @@ Status write_cluster_file(const std::string& state_dir, const ClusterFile& clust
 }
 
 Result<std::string> address_of_cluster(const std::string& state_dir) {
-    const auto text = read_small_file(path_in(state_dir));
-    if (!text && text.error().code == ErrorCode::not_found) {
-        return make_error(
-            ErrorCode::not_found,
-            "{} is not a state directory of `ringmaster up`: it has no ringmaster.json", state_dir);
-    }
-    if (!text) return text.error();
-    const auto cluster = parse_cluster_file(*text);
-    if (!cluster) {
-        return make_error(cluster.error().code, "{}: {}", path_in(state_dir),
-                          cluster.error().message);
-    }
-    if (is_alive(cluster->pid)) return cluster->address;
-    return make_error(
-        ErrorCode::unavailable,
-        "the cluster in {} is not running; `ringmaster up --state {}` brings it up again "
-        "with its history",
-        state_dir, state_dir);
+    RM_TRY(const ClusterFile cluster, running_cluster(state_dir));
+    return cluster.address;
+}
+
+Result<std::string> http_of_cluster(const std::string& state_dir) {
+    RM_TRY(const ClusterFile cluster, running_cluster(state_dir));
+    const bool serves = !cluster.daemons.empty() && !cluster.daemons.front().http.empty();
+    if (serves) return cluster.daemons.front().http;
+    return make_error(ErrorCode::failed_precondition,
+                      "the cluster in {} serves no HTTP; `ringmaster up --state {} --listen "
+                      "127.0.0.1:0` brings it up with it",
+                      state_dir, state_dir);
 }
 
 Result<ClusterPaths> make_cluster_paths(const std::string& state_dir, const Lookup& environment) {

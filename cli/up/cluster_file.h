@@ -34,6 +34,8 @@ Status write_cluster_file(const std::string& state_dir, const ClusterFile& clust
 // The address of the running cluster of this state directory. NOT_FOUND when it is no such
 // directory; UNAVAILABLE, saying how to restart it, when the cluster is not running.
 Result<std::string> address_of_cluster(const std::string& state_dir);
+// Likewise where its controller serves HTTP. FAILED_PRECONDITION: nowhere.
+Result<std::string> http_of_cluster(const std::string& state_dir);
 
 // The paths of a local cluster. A path of a Unix socket may have 107 bytes: where the controller's
 // would be longer, it goes through a short link to the state directory, in a private directory

@@ -177,9 +177,9 @@ TEST(CommandLine, PrintsHelpOnStdout) {
     const CommandLineEnd end = bad({"--help"});
     EXPECT_EQ(end.code, ExitCode::ok);
     for (const char* verb :
-         {"submit",  "continue",  "ls",     "show",  "explain", "logs",    "cancel",
-          "history", "top",       "nodes",  "drain", "resume",  "links",   "survey",
-          "place",   "placement", "doctor", "up",    "man",     "version", "completion"}) {
+         {"submit", "continue", "ls",    "show",   "explain", "logs",      "cancel", "history",
+          "top",    "nodes",    "drain", "resume", "links",   "survey",    "place",  "placement",
+          "doctor", "up",       "web",   "man",    "version", "completion"}) {
         EXPECT_NE(end.out.find(verb), std::string::npos) << verb;
     }
 }
