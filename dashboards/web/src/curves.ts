@@ -69,7 +69,7 @@ export interface Wanted {
   /** Of the quantities that the job has, those to read. */
   pick: (names: string[]) => string[];
   range: Range | undefined; // of steps; undefined: the whole run
-  /** Another value means that there may be more than live steps have told. */
+  /** Another value means that there may be more than live steps have told; empty: wait. */
   version: string;
 }
 
@@ -77,6 +77,7 @@ export function useCurves(job: string, { pick, range, version }: Wanted): Curves
   const [state, setState] = useState<Curves>({ series: [], problem: "", loaded: false });
   const [refresh, setRefresh] = useState(0);
   useEffect(() => {
+    if (!version) return;
     const stop = new AbortController();
     const read = async () => {
       const quantities = pick(await getQuantities(job, stop.signal));

@@ -6,6 +6,20 @@ import { check } from "./browser.mjs";
 
 const kText = "The ring passes keys and values on, and every rank sees every block exactly once.\n";
 
+/** What the process has said up to the line with `text`. */
+function outputUntil(process, text) {
+  return new Promise((resolve, reject) => {
+    let output = "";
+    const take = (chunk) => {
+      output += chunk;
+      if (output.includes(text) && output.endsWith("\n")) resolve(output);
+    };
+    process.stdout.on("data", take);
+    process.stderr.on("data", take);
+    process.on("exit", (code) => reject(new Error(`it ended with ${code}: ${output}`)));
+  });
+}
+
 export class Cluster {
   /** Starts a controller and four workers below `folder`. */
   static async start(bin, folder) {
@@ -14,24 +28,18 @@ export class Cluster {
     made.folder = folder;
     made.state = join(folder, "state");
     made.process = spawn(made.program, ["up", "--workers", "4", "--listen", "127.0.0.1:0", "--state", made.state]);
-    const output = await made.outputUntil("http://");
+    const output = await outputUntil(made.process, "http://");
     const found = output.match(/http:\/\/[\d.]+:\d+/);
     check(found, `ringmaster up printed no HTTP address: ${output}`);
     made.address = found[0];
     return made;
   }
 
-  outputUntil(text) {
-    return new Promise((resolve, reject) => {
-      let output = "";
-      const take = (chunk) => {
-        output += chunk;
-        if (output.includes(text) && output.endsWith("\n")) resolve(output);
-      };
-      this.process.stdout.on("data", take);
-      this.process.stderr.on("data", take);
-      this.process.on("exit", (code) => reject(new Error(`ringmaster up ended with ${code}: ${output}`)));
-    });
+  /** `ringmaster web`: the address it prints, and how to end it. */
+  async web() {
+    const process = spawn(this.program, ["--state", this.state, "web"]);
+    const output = await outputUntil(process, "/open?");
+    return { address: output.match(/http:\S+/)[0], stop: () => process.kill("SIGINT") };
   }
 
   run(...parts) {

@@ -18,10 +18,9 @@ const cluster = await startLargeCluster(join(pageDir, "dist"));
 async function opened(page, path, ready) {
   await page.goto(cluster.address + path, { waitUntil: "commit" });
   await page.waitForFunction(ready);
-  return page.evaluate(() => {
-    const paint = performance.getEntriesByName("first-contentful-paint")[0];
-    return { paint: paint.startTime / 1000, ready: performance.now() / 1000 };
-  });
+  const seconds = await page.evaluate(() => performance.now() / 1000);
+  const paint = await page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
+  return { paint: (await paint.jsonValue()) / 1000, ready: seconds };
 }
 
 /** The milliseconds of frames while the pointer moves over the charts and zooms into them. */

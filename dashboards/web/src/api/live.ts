@@ -1,6 +1,6 @@
 // The cluster as the page knows it: read once, then kept up to date by server-sent events.
 import { useEffect, useState } from "preact/hooks";
-import { ApiError, getPages, onLoginNeeded } from "./client";
+import { ApiError, get, getPages, onLoginNeeded } from "./client";
 import type { EvaluationReport, Job, JobsReply, Node, NodesReply, StepReport } from "./types";
 
 export type Connection = "connecting" | "live" | "lost" | "login";
@@ -46,18 +46,26 @@ function mergeJob(update: Job) {
   jobs.set(update.id, update);
 }
 
+/** The live jobs, the newest of the others, and the nodes; the page of history has all jobs. */
 async function readAll() {
-  const [freshJobs, freshNodes]: [Job[], Node[]] = [[], []];
-  await Promise.all([
-    getPages<JobsReply>("jobs", {}, (reply) => freshJobs.push(...(reply.jobs ?? []))),
+  const [live, freshNodes]: [Job[], Node[]] = [[], []];
+  const [newest] = await Promise.all([
+    get<JobsReply>("jobs"),
+    getPages<JobsReply>("jobs", { ended: "no" }, (reply) => live.push(...(reply.jobs ?? []))),
     getPages<NodesReply>("nodes", {}, (reply) => freshNodes.push(...(reply.nodes ?? []))),
   ]);
   jobs.clear();
   nodes.clear();
-  freshJobs.forEach(mergeJob);
+  [...(newest.jobs ?? []), ...live].forEach(mergeJob);
   freshNodes.forEach((node) => nodes.set(node.id, node));
   ++generation;
   setConnection("live");
+}
+
+/** Reads a job that is not among the newest. */
+export async function readJob(id: string, signal?: AbortSignal): Promise<void> {
+  mergeJob(await get<Job>(`jobs/${id}`, {}, signal));
+  changed();
 }
 
 /** The stream has begun, or has lost messages: whatever changes from here on comes as an event. */
@@ -157,9 +165,4 @@ export function useSteps(job: string, watcher: (step: StepReport) => void) {
     stepWatchers.add(chosen);
     return () => void stepWatchers.delete(chosen);
   }, [job, watcher]);
-}
-
-export function putJob(job: Job) {
-  mergeJob(job);
-  changed();
 }

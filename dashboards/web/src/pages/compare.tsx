@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { getQuantities, getSteps, type Series } from "../api/client";
-import { useCluster } from "../api/live";
+import { readJob, useCluster } from "../api/live";
 import { Chart, type Line } from "../components/chart";
 import { Choice, Empty, State } from "../components/parts";
 import { align, type Along } from "../curves";
@@ -49,6 +49,9 @@ export function Compare({ ids }: { ids: string[] }) {
   const { runs, problem } = useRuns(ids, generation);
   const [along, setAlong] = useState<Along>("step");
   const chosen = ids.map((id) => jobs.find((job) => job.id === id));
+  useEffect(() => {
+    for (const id of ids.filter((_, i) => generation > 0 && !chosen[i])) readJob(id).catch(() => undefined);
+  }, [ids.join(","), generation]);
   const nameOf = (i: number) => `${chosen[i]?.spec?.name ?? ""} ${ids[i]}`.trim();
   if (ids.length === 0) {
     return (

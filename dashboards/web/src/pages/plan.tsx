@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { get, int } from "../api/client";
-import { putJob, useCluster } from "../api/live";
+import { readJob, useCluster } from "../api/live";
 import type { Attempt, Job, Node, OrderCost, PlacementReply } from "../api/types";
 import { Empty, Section, Stat, State } from "../components/parts";
 import { bytes, counted, meshText, orNone, seconds, span, tokens } from "../format";
@@ -220,7 +220,7 @@ export function PlanPage({ id }: { id: string }) {
   const job = jobs.find((one) => one.id === id);
   const attempt = job && of.newestAttempt(job);
   useEffect(() => {
-    get<Job>(`jobs/${id}`).then(putJob, () => undefined);
+    readJob(id).catch(() => undefined);
   }, [id, attempt?.epoch, generation]);
   if (!job)
     return (

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
-import { get, int } from "../api/client";
-import { putJob, useCluster } from "../api/live";
+import { int } from "../api/client";
+import { readJob, useCluster } from "../api/live";
 import type { Job } from "../api/types";
 import { Choice, Empty, Progress, Stat, State } from "../components/parts";
 import { type Along, type Range, useCurves } from "../curves";
@@ -46,8 +46,8 @@ function useJob(id: string, known: Job | undefined, generation: number): string 
   useEffect(() => {
     if (!read) return;
     const stop = new AbortController();
-    get<Job>(`jobs/${id}`, {}, stop.signal)
-      .then((job) => (putJob(job), setProblem("")))
+    readJob(id, stop.signal)
+      .then(() => setProblem(""))
       .catch((error) => stop.signal.aborted || setProblem(error.message));
     return () => stop.abort();
   }, [id, known?.attempts?.length, known?.state, generation]);
@@ -134,7 +134,7 @@ export function Run({ id }: { id: string }) {
   const problem = useJob(id, job, generation);
   const [along, setAlong] = useState<Along>("step");
   const [range, setRange] = useState<Range>();
-  const version = `${generation} ${job?.lastEvaluation?.step ?? ""} ${job?.state}`;
+  const version = generation > 0 ? `${generation} ${job?.lastEvaluation?.step ?? ""} ${job?.state}` : "";
   const curves = useCurves(job?.id ?? id, { pick: pickDrawn, range, version });
   useEffect(() => setRange(undefined), [id]);
   if (!job) {
