@@ -142,7 +142,7 @@ Request page_request(const ApiCall& call) {
 
 Result<ApiAnswer> api_list_jobs(const ApiCall& call) {
     auto request = page_request<pb::ListJobsRequest>(call);
-    request.set_include_ended(true);
+    request.set_include_ended(query_value(call.request.query, "ended") != "no");
     return answer(list_jobs(call.ops, request));
 }
 

@@ -24,7 +24,7 @@ struct ApiSurveys {
 // camelCase, 64-bit integers as strings), each call under the name and the role of its method on
 // gRPC. An error is {"code": <gRPC's number>, "message": ...} with the HTTP status for that
 // code.
-//   GET  /api/v1/jobs?page_token=T   JobService/List, ended ones too
+//   GET  /api/v1/jobs?page_token=T   JobService/List, ended ones too unless ended=no
 //   POST /api/v1/jobs                JobService/Submit, a SubmitRequest
 //   GET  /api/v1/jobs/ID             JobService/Get
 //   POST /api/v1/jobs/ID:cancel      JobService/Cancel, nothing or {"now": true}

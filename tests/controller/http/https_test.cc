@@ -142,6 +142,12 @@ TEST_F(Https, AJobIsSubmittedReadAndCancelled) {
     const Reply history =
         ask(*this, {.line = "GET /api/v1/history?state=cancelled&name=", .headers = headers});
     EXPECT_EQ(Json::parse(history.body)["jobs"].size(), 1u) << history.body;
+    const auto listed = [&](const std::string& query) {
+        const Reply list = ask(*this, {.line = "GET /api/v1/jobs" + query, .headers = headers});
+        return Json::parse(list.body).value("jobs", Json::array()).size();
+    };
+    EXPECT_EQ(listed(""), 1u);
+    EXPECT_EQ(listed("?ended=no"), 0u);
     const auto rows = audit();
     ASSERT_EQ(rows.size(), 2u);
     EXPECT_EQ(rows[0].method(), "/ringmaster.v1.JobService/Cancel");
