@@ -125,8 +125,9 @@ export function align(series: (Series | undefined)[], along: Along, carry = fals
     let next = 0;
     let last: number | null = null;
     for (let column = 0; column < x.length; ++column) {
-      const hit = next < at.length && at[next] === x[column];
-      if (hit) last = one!.values[next++] ?? null;
+      const begin = next;
+      while (next < at.length && at[next]! <= x[column]!) last = one!.values[next++] ?? null;
+      const hit = next > begin;
       row[column] = hit || carry ? last : null;
     }
     return row;

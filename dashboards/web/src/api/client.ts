@@ -85,6 +85,12 @@ export function real(value: Double | undefined): number | null {
   return Number.isFinite(number) ? number : null;
 }
 
+/** Unknown times, which are 0, as the last known one before. */
+function filled(times: number[]): number[] {
+  let last = times.find((time) => time > 0) ?? 0;
+  return times.map((time) => (last = time > 0 ? time : last));
+}
+
 /** A curve in the form that charts draw: numbers, null where a value is not finite. */
 export interface Series {
   quantity: string;
@@ -127,7 +133,7 @@ export async function getSteps(job: string, question: StepsQuestion, signal?: Ab
           unit: curve.unit ?? "",
           rank: curve.rank ?? 0,
           steps: (curve.steps ?? []).map(Number),
-          times: (curve.times ?? []).map(Number),
+          times: filled((curve.times ?? []).map(Number)),
           values: (curve.values ?? []).map(real),
         });
       }
