@@ -6,6 +6,7 @@ import type { EvaluationReport, Job, JobsReply, Node, NodesReply, StepReport } f
 export type Connection = "connecting" | "live" | "lost" | "login";
 
 const kPause = 2000; // milliseconds
+const kUnseen = 30_000;
 
 type Watcher = () => void;
 type StepWatcher = (job: string, step: StepReport) => void;
@@ -19,6 +20,7 @@ let problem = "";
 let generation = 0; // of the lists: what hangs on missed events reads again
 let events: EventSource | undefined;
 let scheduled = false;
+let unseen: ReturnType<typeof setTimeout> | undefined;
 
 /** Redraws at most once per frame. */
 function changed() {
@@ -122,6 +124,13 @@ function onError() {
 
 /** Opens the stream, whose first event makes the page read everything. */
 export const start = open;
+
+/** A hidden page lets go of its stream: a browser has few connections for all its pages of one server. */
+document.addEventListener("visibilitychange", () => {
+  clearTimeout(unseen);
+  if (document.visibilityState === "hidden") unseen = setTimeout(() => events?.close(), kUnseen);
+  else if (events?.readyState === EventSource.CLOSED && connection !== "login") open();
+});
 
 /** Without a credential the API asks for a login; a new one starts again. */
 onLoginNeeded(() => {
