@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "controller/http/controller_metrics.h"
 #include "controller/http/json_api.h"
 #include "controller/http/live_feed.h"
+#include "controller/http/metrics/controller_metrics.h"
 #include "controller/http/page_login.h"
 #include "controller/ops/context.h"
 #include "service/http/http_server.h"

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "controller/http/cost_metrics.h"
-#include "controller/http/plan_metrics.h"
+#include "controller/http/metrics/cost_metrics.h"
+#include "controller/http/metrics/plan_metrics.h"
 #include "service/address.h"
 #include "tests/controller/running.h"
 

@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <thread>
 
-#include "controller/http/goodput_metrics.h"
-#include "controller/http/link_metrics.h"
-#include "controller/http/node_metrics.h"
+#include "controller/http/metrics/goodput_metrics.h"
+#include "controller/http/metrics/link_metrics.h"
+#include "controller/http/metrics/node_metrics.h"
 #include "tests/controller/running.h"
 #include "tests/controller/world.h"
 #include "tests/e2e/support/http_get.h"

@@ -1,4 +1,4 @@
-#include "controller/http/rpc_metrics.h"
+#include "controller/http/metrics/rpc_metrics.h"
 
 namespace rm {
 namespace {

@@ -1,10 +1,10 @@
-#include "controller/http/controller_metrics.h"
+#include "controller/http/metrics/controller_metrics.h"
 
-#include "controller/http/cost_metrics.h"
-#include "controller/http/goodput_metrics.h"
-#include "controller/http/link_metrics.h"
-#include "controller/http/node_metrics.h"
-#include "controller/http/plan_metrics.h"
+#include "controller/http/metrics/cost_metrics.h"
+#include "controller/http/metrics/goodput_metrics.h"
+#include "controller/http/metrics/link_metrics.h"
+#include "controller/http/metrics/node_metrics.h"
+#include "controller/http/metrics/plan_metrics.h"
 
 namespace rm {
 

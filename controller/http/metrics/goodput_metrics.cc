@@ -1,4 +1,4 @@
-#include "controller/http/goodput_metrics.h"
+#include "controller/http/metrics/goodput_metrics.h"
 
 #include "controller/core/jobs/has_series.h"
 #include "service/http/metrics.h"

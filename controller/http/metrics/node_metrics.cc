@@ -1,4 +1,4 @@
-#include "controller/http/node_metrics.h"
+#include "controller/http/metrics/node_metrics.h"
 
 #include <algorithm>
 

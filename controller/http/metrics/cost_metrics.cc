@@ -1,4 +1,4 @@
-#include "controller/http/cost_metrics.h"
+#include "controller/http/metrics/cost_metrics.h"
 
 #include "controller/core/jobs/has_series.h"
 #include "controller/core/jobs/job_cost.h"

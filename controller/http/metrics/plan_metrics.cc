@@ -1,4 +1,4 @@
-#include "controller/http/plan_metrics.h"
+#include "controller/http/metrics/plan_metrics.h"
 
 #include "service/http/metrics.h"
 

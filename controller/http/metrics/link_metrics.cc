@@ -1,4 +1,4 @@
-#include "controller/http/link_metrics.h"
+#include "controller/http/metrics/link_metrics.h"
 
 #include <algorithm>
 

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "controller/core/goodput/goodput_book.h"
-#include "controller/http/fleet_metrics.h"
-#include "controller/http/rpc_metrics.h"
+#include "controller/http/metrics/fleet_metrics.h"
+#include "controller/http/metrics/rpc_metrics.h"
 #include "controller/loops/survey_loop.h"
 #include "controller/ops/context.h"
 

@@ -1,4 +1,4 @@
-#include "controller/http/fleet_metrics.h"
+#include "controller/http/metrics/fleet_metrics.h"
 
 #include <algorithm>
 #include <array>
