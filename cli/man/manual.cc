@@ -50,11 +50,11 @@ ManSection verbs_section(const CLI::App& app, const std::string& path) {
     return section;
 }
 
-void add_pages(const CLI::App& app, const std::string& name, const std::string& version,
+void add_pages(const CLI::App& app, const std::string& path, const std::string& version,
                std::vector<ManPage>& pages) {
+    std::string name = path;  // a verb may have hyphens of its own
+    std::replace(name.begin(), name.end(), ' ', '-');
     ManPage page = man_page_of(app, name, kCommands, version);
-    std::string path = name;
-    std::replace(path.begin(), path.end(), '-', ' ');
     const auto verbs = below(app);
     if (!verbs.empty()) {
         page.synopsis += " COMMAND ...";
@@ -77,7 +77,7 @@ void add_pages(const CLI::App& app, const std::string& name, const std::string& 
         page.see_also.push_back(name + "-" + verb->get_name() + "(1)");
     pages.push_back(std::move(page));
     for (const CLI::App* verb : verbs)
-        add_pages(*verb, name + "-" + verb->get_name(), version, pages);
+        add_pages(*verb, path + " " + verb->get_name(), version, pages);
 }
 
 // A paragraph's text: `code` and **words** bold, links by their text.

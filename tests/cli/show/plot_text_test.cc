@@ -48,7 +48,7 @@ TEST(Plot, DrawsAFallingLineFromTopLeftToBottomRight) {
                                           "     3.100 ┤    ⠑⢄    ",
                                           "           │      ⠑⢄  ",
                                           "     1.200 ┤        ⠑⢄",
-                                          "            1   10  20",
+                                          "            1  11   20",
                                           "            ━━ a1b2c3 1.200",
                                       }));
 }
@@ -67,8 +67,8 @@ TEST(Plot, LeavesAGapWhereThereIsNoNumber) {
     Drawn drawn;
     Plot plot{"loss", "", {{"a", {1, 2, 3, 4, 5}, {1, 1, kNan, 2, 2}}}};
     const auto lines = drawn.lines(plot);
-    EXPECT_EQ(lines[1], "     2.000 ┤       ⠈⠉⠉");
-    EXPECT_EQ(lines[5], "     1.000 ┤⣀⣀⡀       ");
+    EXPECT_EQ(lines[1], "     2.000 ┤       ⠉⠉⠉");
+    EXPECT_EQ(lines[5], "     1.000 ┤⣀⣀⣀       ");
     plot.lines[0].y.assign(5, kNan);
     EXPECT_EQ(drawn.lines(plot)[1], "  no numbers yet");
 }
@@ -83,7 +83,7 @@ TEST(Plot, ScalesLogarithmically) {
     Drawn drawn;
     const Plot plot{"loss", "", {{"a", {1, 2, 3, 4}, {1000, 10, 1, -5}}}};
     const auto lines = drawn.lines(plot, PlotScale::logarithmic);
-    EXPECT_THAT(lines[1], HasSubstr("1k ┤"));
+    EXPECT_THAT(lines[1], HasSubstr("1.0k ┤"));
     EXPECT_THAT(lines[5], HasSubstr("1.000 ┤")) << "numbers without a logarithm are left out";
 }
 
