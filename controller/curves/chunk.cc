@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 
 namespace rm {
 namespace {
@@ -12,6 +13,8 @@ namespace {
 constexpr int kLevel = 3;
 constexpr char kWhole = 1;
 constexpr char kReal = 2;
+constexpr char kConsecutive = 1;
+constexpr char kDistances = 2;
 constexpr std::size_t kMaxBytes = 64u << 20;  // of a chunk: more is damage
 
 void put_number(std::string& out, std::int64_t number) {
@@ -27,6 +30,15 @@ void put_distances(std::string& out, const std::vector<std::int64_t>& numbers) {
         put_number(out, number - before);
         before = number;
     }
+}
+
+// Usual steps follow each other: then their first one says all.
+void put_steps(std::string& out, const std::vector<std::int64_t>& steps) {
+    const auto count = static_cast<std::int64_t>(steps.size());
+    const bool consecutive = !steps.empty() && steps.back() - steps.front() == count - 1;
+    out += consecutive ? kConsecutive : kDistances;
+    if (consecutive) return put_number(out, steps.front());
+    put_distances(out, steps);
 }
 
 void put_planes(std::string& out, const std::vector<double>& values) {
@@ -86,6 +98,18 @@ public:
         }
         return false;
     }
+    bool steps(std::size_t count, std::vector<std::int64_t>& out) {
+        if (rest_.empty()) return false;
+        const char form = rest_.front();
+        rest_.remove_prefix(1);
+        if (form != kConsecutive) return form == kDistances && distances(count, out);
+        std::int64_t first = 0;
+        if (!number(first)) return false;
+        const std::size_t before = out.size();
+        out.resize(before + count);
+        std::iota(out.begin() + static_cast<std::ptrdiff_t>(before), out.end(), first);
+        return true;
+    }
     template <typename T>
     bool distances(std::size_t count, std::vector<T>& out) {
         std::int64_t at = 0;
@@ -99,11 +123,14 @@ public:
     }
     bool planes(std::size_t count, std::vector<double>& out) {
         if (rest_.size() != 4 * count) return false;
+        const auto* bytes = reinterpret_cast<const std::uint8_t*>(rest_.data());
+        const std::size_t before = out.size();
+        out.resize(before + count);
         for (std::size_t i = 0; i < count; ++i) {
-            std::uint32_t bits = 0;
-            for (std::size_t plane = 0; plane < 4; ++plane)
-                bits = bits << 8 | static_cast<std::uint8_t>(rest_[plane * count + i]);
-            out.push_back(std::bit_cast<float>(bits));
+            const std::uint32_t bits =
+                std::uint32_t{bytes[i]} << 24 | std::uint32_t{bytes[count + i]} << 16 |
+                std::uint32_t{bytes[2 * count + i]} << 8 | std::uint32_t{bytes[3 * count + i]};
+            out[before + i] = std::bit_cast<float>(bits);
         }
         return true;
     }
@@ -118,7 +145,7 @@ std::string encode_chunk(const CurveLine& line, ChunkValues values) {
     const bool is_whole = values == ChunkValues::whole;
     std::string bytes;
     put_number(bytes, static_cast<std::int64_t>(line.size()));
-    put_distances(bytes, line.steps);
+    put_steps(bytes, line.steps);
     if (is_whole) {
         put_distances(bytes, rounded(line.values));
     } else {
@@ -135,7 +162,8 @@ Status decode_chunk(std::string_view bytes, CurveLine& line) {
     std::int64_t count = 0;
     if (!reader.number(count) || count < 0) return damaged();
     const auto size = static_cast<std::size_t>(count);
-    if (size > plain.size() || !reader.distances(size, line.steps)) return damaged();
+    constexpr std::size_t kMostPoints = 4u << 20;
+    if (size > kMostPoints || !reader.steps(size, line.steps)) return damaged();
     const bool whole =
         is_whole ? reader.distances(size, line.values) : reader.planes(size, line.values);
     return whole ? Status() : Status(damaged());

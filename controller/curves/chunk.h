@@ -41,7 +41,7 @@ using StepSampler = std::function<std::optional<StepSamples>(std::string_view re
 enum class ChunkValues { whole, real };
 
 // A part of a line as the bytes that telemetry.db keeps: a byte for the form of the values, then a
-// zstd frame of the steps, each as its distance from the one before, and of the values. Reals lie
+// zstd frame of the steps, by their first one or their distances, and of the values. Reals lie
 // byte by byte in four planes, since their leading bytes hardly differ.
 std::string encode_chunk(const CurveLine& line, ChunkValues values);
 // Appends what encode_chunk() was given. DATA_LOSS: these are no such bytes.

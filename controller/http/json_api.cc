@@ -80,7 +80,7 @@ int http_status(ErrorCode code) {
 }
 
 Result<ApiAnswer> answer(const Message& message, std::string subject = "") {
-    RM_TRY(std::string body, message_json(message));
+    RM_TRY(std::string body, json_text(message));
     return ApiAnswer{std::move(body), std::move(subject)};
 }
 
@@ -215,7 +215,7 @@ Result<ApiAnswer> api_logs(const ApiCall& call) {
     request.set_tail_lines(tail);
     std::string pieces;
     const auto keep = [&](const pb::LogPiece& piece) {
-        pieces += (pieces.empty() ? "" : ",") + message_json(piece).value();
+        pieces += (pieces.empty() ? "" : ",") + json_text(piece).value();
         return pieces.size() < kLogBytes;
     };
     const Status read = read_logs(call.ops, request, {[] { return false; }}, keep);
@@ -336,7 +336,7 @@ const Route* find_route(const Place& place, std::string_view http_method) {
 
 }  // namespace
 
-Result<std::string> message_json(const Message& message) {
+Result<std::string> json_text(const Message& message) {
     std::string text;
     const auto status = google::protobuf::util::MessageToJsonString(message, &text);
     if (status.ok()) return text;

@@ -51,7 +51,7 @@ private:
     const Gatekeeper& gatekeeper_;
 };
 
-Result<std::string> message_json(const google::protobuf::Message& message);
+Result<std::string> json_text(const google::protobuf::Message& message);
 HttpResponse error_response(const Error& error);
 Presented presented_by(const HttpRequest& request);
 

@@ -83,7 +83,7 @@ void LiveFeed::follow_jobs() {
 void LiveFeed::publish_job(const JobId& id) {
     const auto job = view_job(ops_, id.value);
     if (!job) return;
-    const auto text = message_json(short_form(*job));
+    const auto text = json_text(short_form(*job));
     if (text) feed_.publish("job", format("{{\"job\":{}}}", *text));
 }
 
@@ -92,7 +92,7 @@ void LiveFeed::publish_reports(const JobId& id, Followed& followed) {
         const auto kept = ops_.telemetry.last(id, kind);
         if (!kept || !*kept || (*kept)->id == last) return;
         last = (*kept)->id;
-        const auto text = message_json(message(**kept));
+        const auto text = json_text(message(**kept));
         if (text) feed_.publish(name, format("{{\"jobId\":\"{}\",\"{}\":{}}}", id, name, *text));
     };
     publish(PieceKind::step, followed.step, "step", step_message);
@@ -104,7 +104,7 @@ void LiveFeed::publish_nodes() {
     const std::vector<pb::Node> nodes =
         ops_.control.read([&](const State& state) { return view_nodes(state, now); });
     for (const pb::Node& node : nodes) {
-        const auto text = message_json(node);
+        const auto text = json_text(node);
         std::string& last = nodes_[{node.id()}];
         if (!text || *text == last) continue;
         last = *text;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "controller/store/curve_store.h"
 
@@ -9,37 +10,29 @@ namespace {
 
 constexpr std::int64_t kLastStep = std::numeric_limits<std::int64_t>::max();
 
-bool is_within(const CurveQuery& query, std::int64_t step) {
-    return step >= query.from_step && step <= query.to_step.value_or(kLastStep);
+// The part of a line between the query's steps.
+CurveLine cut(CurveLine line, const CurveQuery& query) {
+    auto& [steps, values] = line;
+    const auto end =
+        std::upper_bound(steps.begin(), steps.end(), query.to_step.value_or(kLastStep));
+    values.erase(values.begin() + (end - steps.begin()), values.end());
+    steps.erase(end, steps.end());
+    const auto begin = std::lower_bound(steps.begin(), steps.end(), query.from_step);
+    values.erase(values.begin(), values.begin() + (begin - steps.begin()));
+    steps.erase(steps.begin(), begin);
+    return line;
 }
 
-CurveLine cut(const CurveLine& line, const CurveQuery& query) {
-    CurveLine kept;
-    for (std::size_t i = 0; i < line.size(); ++i) {
-        if (is_within(query, line.steps[i])) kept.add(line.steps[i], line.values[i]);
-    }
-    return kept;
-}
-
-// The time of a step from those kept: of thinned lines, between its neighbours'.
-WallTime time_of(const CurveLine& times, std::int64_t step) {
-    const auto at = std::lower_bound(times.steps.begin(), times.steps.end(), step);
-    if (at == times.steps.end()) return {};
-    const auto i = static_cast<std::size_t>(at - times.steps.begin());
+// The time of a step, whose place among those kept is `i`.
+WallTime time_at(const CurveLine& times, std::size_t i, std::int64_t step) {
     const auto micros = [&](std::size_t k) { return static_cast<std::int64_t>(times.values[k]); };
-    if (*at == step || i == 0) return {*at == step ? micros(i) : 0};
+    if (i == times.size()) return {};
+    if (times.steps[i] == step) return {micros(i)};
+    if (i == 0) return {};
     const double share = static_cast<double>(step - times.steps[i - 1]) /
-                         static_cast<double>(*at - times.steps[i - 1]);
+                         static_cast<double>(times.steps[i] - times.steps[i - 1]);
     const auto between = static_cast<double>(micros(i) - micros(i - 1)) * share;
     return {micros(i - 1) + static_cast<std::int64_t>(between)};
-}
-
-Curve curve_of(const CurveQuery& query, const std::string& quantity, const CurveLine& line,
-               const CurveLine& times) {
-    Curve curve{quantity, query.rank, cut(line, query), {}};
-    for (const std::int64_t step : curve.line.steps)
-        curve.times.push_back(time_of(times, step));
-    return curve;
 }
 
 }  // namespace
@@ -47,7 +40,8 @@ Curve curve_of(const CurveQuery& query, const std::string& quantity, const Curve
 Result<CurveReader> CurveReader::open(Database& database, StepSampler sampler) {
     RM_TRY(Statement chunks,
            database.prepare("SELECT epoch, data FROM curves WHERE job = ? AND rank = ? AND "
-                            "quantity = ? ORDER BY epoch, first_step"));
+                            "quantity = ? AND last_step >= ? AND first_step <= ? "
+                            "ORDER BY epoch, first_step"));
     RM_TRY(Statement whole, database.prepare("SELECT epoch, received, report FROM steps WHERE "
                                              "job = ? AND rank = ? ORDER BY id"));
     RM_TRY(Statement evaluations,
@@ -68,7 +62,8 @@ Result<CurveReader> CurveReader::open(Database& database, StepSampler sampler) {
 
 Status CurveReader::read_chunks(const CurveQuery& query, const std::string& quantity,
                                 ByEpoch& parts) {
-    sql_.chunks.bind_all(query.job, query.rank, quantity);
+    // A later attempt's first steps end an earlier one's, so all of them are read from there on.
+    sql_.chunks.bind_all(query.job, query.rank, quantity, query.from_step, kLastStep);
     while (true) {
         RM_TRY(const bool more, sql_.chunks.step());
         if (!more) return {};
@@ -106,7 +101,7 @@ Status CurveReader::read_evaluations(const CurveQuery& query,
     }
 }
 
-Result<std::vector<Curve>> CurveReader::read(const CurveQuery& query) {
+Result<RankCurves> CurveReader::read(const CurveQuery& query) {
     std::map<std::string, ByEpoch> lines{{std::string(kStepTimes), {}}};
     for (const std::string& quantity : query.quantities)
         lines[quantity];
@@ -114,11 +109,24 @@ Result<std::vector<Curve>> CurveReader::read(const CurveQuery& query) {
         RM_RETURN_IF_ERROR(read_chunks(query, quantity, parts));
     RM_RETURN_IF_ERROR(read_whole(query, lines));
     RM_RETURN_IF_ERROR(read_evaluations(query, lines));
-    const CurveLine times = joined(lines.at(std::string(kStepTimes)));
-    std::vector<Curve> curves;
-    for (const std::string& quantity : query.quantities)
-        curves.push_back(curve_of(query, quantity, joined(lines.at(quantity)), times));
-    return curves;
+    RankCurves found;
+    found.times = joined(std::move(lines.at(std::string(kStepTimes))));
+    for (const std::string& quantity : query.quantities) {
+        CurveLine line = joined(std::exchange(lines.at(quantity), {}));
+        found.curves.push_back({quantity, query.rank, cut(std::move(line), query)});
+    }
+    return found;
+}
+
+std::vector<WallTime> times_of(const std::vector<std::int64_t>& steps, const CurveLine& times) {
+    std::vector<WallTime> found;
+    found.reserve(steps.size());
+    auto at = times.steps.begin();
+    for (const std::int64_t step : steps) {
+        at = std::lower_bound(at, times.steps.end(), step);
+        found.push_back(time_at(times, static_cast<std::size_t>(at - times.steps.begin()), step));
+    }
+    return found;
 }
 
 Result<std::vector<std::string>> CurveReader::quantities(const JobId& job, int rank) {

@@ -194,19 +194,25 @@ Status CurveStore::thin_line(const LineKey& key, int points) {
         if (!more) break;
         RM_RETURN_IF_ERROR(decode_chunk(sql_.chunks.text(1), parts[sql_.chunks.whole(0)]));
     }
-    const CurveLine line = thinned(joined(parts), points);
+    if (parts.empty()) return {};
+    const Epoch newest{parts.rbegin()->first};
+    const CurveLine line = thinned(joined(std::move(parts)), points);
     if (line.size() == 0) return {};
     RM_RETURN_IF_ERROR(sql_.drop_line.bind_all(key.job, key.rank, key.quantity).run());
-    return put(key, {parts.rbegin()->first}, line);
+    return put(key, newest, line);
 }
 
-CurveLine joined(const std::map<std::int64_t, CurveLine>& parts) {
+CurveLine joined(std::map<std::int64_t, CurveLine> parts) {
     CurveLine line;
-    for (const auto& [epoch, part] : parts) {
+    for (auto& [epoch, part] : parts) {
         if (part.size() == 0) continue;
         const auto again =
             std::lower_bound(line.steps.begin(), line.steps.end(), part.steps.front());
         const auto kept = static_cast<std::size_t>(again - line.steps.begin());
+        if (kept == 0) {
+            line = std::move(part);
+            continue;
+        }
         line.steps.resize(kept);
         line.values.resize(kept);
         line.steps.insert(line.steps.end(), part.steps.begin(), part.steps.end());

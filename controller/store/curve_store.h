@@ -90,8 +90,14 @@ struct Curve {
     std::string quantity;
     int rank = 0;
     CurveLine line;
-    std::vector<WallTime> times;  // of its points; 0: not known
 };
+// Curves of one rank, and when its steps ended.
+struct RankCurves {
+    std::vector<Curve> curves;
+    CurveLine times;  // kStepTimes
+};
+// When steps, given ascending, ended; 0: not known. Of thinned lines, between its neighbours'.
+std::vector<WallTime> times_of(const std::vector<std::int64_t>& steps, const CurveLine& times);
 
 struct CurveQuery {
     JobId job;
@@ -108,7 +114,7 @@ public:
 
     // The lines over all attempts of the job: where an attempt ran steps again that an earlier one
     // had run, the later one's values stand. A quantity without values gives an empty line.
-    Result<std::vector<Curve>> read(const CurveQuery& query);
+    Result<RankCurves> read(const CurveQuery& query);
     // The names of all quantities of a rank, sorted.
     Result<std::vector<std::string>> quantities(const JobId& job, int rank);
     // The ranks that have lines, ascending.
@@ -138,6 +144,6 @@ private:
 };
 
 // Joins the lines of attempts, by epoch: a later attempt's replace all steps from its first on.
-CurveLine joined(const std::map<std::int64_t, CurveLine>& parts);
+CurveLine joined(std::map<std::int64_t, CurveLine> parts);
 
 }  // namespace rm

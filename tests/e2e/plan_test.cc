@@ -182,7 +182,7 @@ protected:
                          << " is not installed; all but its part was tested";
         const std::string out = up_->out();
         const std::size_t at_http = out.find("http://") + 7;
-        const Prometheus prometheus(out.substr(at_http, out.find('/', at_http) - at_http),
+        const Prometheus prometheus({out.substr(at_http, out.find('/', at_http) - at_http)},
                                     path("prometheus"));
         const Finished submitted = submit_with({"stages.0.tokens=16M"});
         ASSERT_EQ(submitted.code, 0) << submitted.err;

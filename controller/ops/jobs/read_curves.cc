@@ -1,6 +1,7 @@
 #include "controller/ops/jobs/read_curves.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/text.h"
 #include "controller/curves/largest_triangle.h"
@@ -38,25 +39,25 @@ Result<std::int64_t> first_step(const pb::StepsRequest& request) {
 }
 
 void thin(Curve& curve, std::size_t points) {
+    if (curve.line.size() <= points) return;
     std::vector<CurvePoint> all;
+    all.reserve(curve.line.size());
     for (std::size_t i = 0; i < curve.line.size(); ++i)
         all.push_back({static_cast<double>(curve.line.steps[i]), curve.line.values[i]});
-    Curve kept{curve.quantity, curve.rank, {}, {}};
-    for (const std::size_t i : largest_triangles(all, points)) {
-        kept.line.add(curve.line.steps[i], curve.line.values[i]);
-        kept.times.push_back(curve.times[i]);
-    }
-    curve = std::move(kept);
+    CurveLine kept;
+    for (const std::size_t i : largest_triangles(all, points))
+        kept.add(curve.line.steps[i], curve.line.values[i]);
+    curve.line = std::move(kept);
 }
 
-pb::Curve message_of(const Curve& curve) {
+pb::Curve message_of(const Curve& curve, const CurveLine& times) {
     pb::Curve message;
     message.set_quantity(curve.quantity);
     message.set_unit(std::string(unit_of(curve.quantity)));
     message.set_rank(curve.rank);
     message.mutable_steps()->Add(curve.line.steps.begin(), curve.line.steps.end());
     message.mutable_values()->Add(curve.line.values.begin(), curve.line.values.end());
-    for (const WallTime time : curve.times)
+    for (const WallTime time : times_of(curve.line.steps, times))
         message.add_times(static_cast<double>(time.micros) * 1e-6);
     return message;
 }
@@ -94,8 +95,9 @@ private:
         return {};
     }
     Status read_rank() {
-        RM_TRY(std::vector<Curve> found, reader_.read(query_));
-        for (Curve& curve : found) {
+        RM_TRY(RankCurves found, reader_.read(query_));
+        times_[query_.rank] = std::move(found.times);
+        for (Curve& curve : found.curves) {
             if (curve.line.size() == 0) continue;
             if (request_.max_points() > 0) {
                 const std::int64_t most = std::min<std::int64_t>(request_.max_points(), share_);
@@ -119,7 +121,6 @@ private:
             const auto end = std::lower_bound(steps.begin(), steps.end(), *next) - steps.begin();
             steps.resize(static_cast<std::size_t>(end));
             values.resize(static_cast<std::size_t>(end));
-            curve.times.resize(static_cast<std::size_t>(end));
         }
         reply_.set_next_page_token(std::to_string(*next));
     }
@@ -132,7 +133,7 @@ private:
         std::stable_sort(curves_.begin(), curves_.end(),
                          [&](const Curve& a, const Curve& b) { return place(a) < place(b); });
         for (const Curve& curve : curves_)
-            *reply_.add_curves() = message_of(curve);
+            *reply_.add_curves() = message_of(curve, times_.at(curve.rank));
         return std::move(reply_);
     }
 
@@ -142,6 +143,7 @@ private:
     CurveQuery query_;
     std::int64_t share_ = 0;  // points of each curve, at most
     std::vector<Curve> curves_;
+    std::map<int, CurveLine> times_;  // by rank
     pb::StepsReply reply_;
 };
 

@@ -56,13 +56,21 @@ struct Curves {
         const Status status = store->write(pieces);
         ASSERT_TRUE(status) << status.error().message;
     }
-    Curve read(const std::string& quantity = "loss", int rank = 0) {
-        return reader
-            ->curves([&](CurveReader& curves) {
-                return curves.read({.job = job, .quantities = {quantity}, .rank = rank});
-            })
-            .value()
-            .front();
+    struct TimedCurve {
+        CurveLine line;
+        std::vector<WallTime> times;
+    };
+    TimedCurve read(const std::string& quantity = "loss", int rank = 0, std::int64_t from = 0) {
+        RankCurves found =
+            reader
+                ->curves([&](CurveReader& curves) {
+                    return curves.read(
+                        {.job = job, .quantities = {quantity}, .rank = rank, .from_step = from});
+                })
+                .value();
+        CurveLine& line = found.curves.front().line;
+        std::vector<WallTime> times = times_of(line.steps, found.times);
+        return {std::move(line), std::move(times)};
     }
     std::size_t whole(std::int64_t epoch = 1, int rank = 0) {
         return reader->last_steps({epoch}, rank, 1'000'000).value().size();
@@ -84,13 +92,27 @@ TEST(Curves, OfPackedReportsAreThoseOfWholeOnes) {
     t.train(1, 5000);
     EXPECT_LT(t.whole(), 2048u) << "the others are packed";
     EXPECT_GE(t.whole(), 1024u);
-    const Curve curve = t.read();
+    const Curves::TimedCurve curve = t.read();
     expect_steps(curve.line, 1, 5000);
     for (std::size_t i = 0; i < curve.line.size(); ++i) {
         const std::int64_t step = curve.line.steps[i];
         EXPECT_FLOAT_EQ(static_cast<float>(curve.line.values[i]),
                         static_cast<float>(loss_at(step)));
         EXPECT_EQ(curve.times[i].micros, kStart.micros + step * kSecond);
+    }
+}
+
+TEST(Curves, OfAWindowBeginWhereItDoes) {
+    Curves t;
+    t.train(1, 3000, 1);
+    t.train(1501, 6000, 2, 10);
+    for (const std::int64_t from : {1, 700, 1500, 1501, 2900, 5999}) {
+        const Curves::TimedCurve curve = t.read("loss", 0, from);
+        expect_steps(curve.line, from, 6000);
+        const double by = from > 1500 ? 10 : 1;
+        EXPECT_FLOAT_EQ(static_cast<float>(curve.line.values[0]),
+                        static_cast<float>(by * loss_at(from)));
+        EXPECT_EQ(curve.times[0].micros, kStart.micros + from * kSecond);
     }
 }
 
@@ -134,7 +156,7 @@ TEST(Curves, GrowSmallerWithAge) {
     EXPECT_LE(old, 4096u);
     EXPECT_GE(old, 2048u);
     EXPECT_EQ(size_at(kOld), old) << "once";
-    const Curve curve = t.read();
+    const Curves::TimedCurve curve = t.read();
     for (std::size_t i = 0; i < curve.line.size(); ++i)
         EXPECT_NEAR(static_cast<double>(curve.times[i].micros - kStart.micros) / kSecond,
                     static_cast<double>(curve.line.steps[i]), 1.0);
