@@ -96,7 +96,7 @@ struct RankCurves {
     std::vector<Curve> curves;
     CurveLine times;  // kStepTimes
 };
-// When steps, given ascending, ended; 0: not known. Of thinned lines, between its neighbours'.
+// The times at which steps, given ascending, ended; 0: not known. Thinned lines give some between.
 std::vector<WallTime> times_of(const std::vector<std::int64_t>& steps, const CurveLine& times);
 
 struct CurveQuery {
