@@ -3,6 +3,7 @@
 #include <set>
 #include <utility>
 
+#include "controller/curves/extremes.h"
 #include "controller/store/curve_store.h"
 
 namespace rm {
@@ -23,16 +24,25 @@ CurveLine cut(CurveLine line, const CurveQuery& query) {
     return line;
 }
 
-// The time of a step, whose place among those kept is `i`.
-WallTime time_at(const CurveLine& times, std::size_t i, std::int64_t step) {
-    const auto micros = [&](std::size_t k) { return static_cast<std::int64_t>(times.values[k]); };
-    if (i == times.size()) return {};
-    if (times.steps[i] == step) return {micros(i)};
-    if (i == 0) return {};
-    const double share = static_cast<double>(step - times.steps[i - 1]) /
-                         static_cast<double>(times.steps[i] - times.steps[i - 1]);
-    const auto between = static_cast<double>(micros(i) - micros(i - 1)) * share;
-    return {micros(i - 1) + static_cast<std::int64_t>(between)};
+// Sets the times of those steps that lie within a part of the kept times: of a thinned one, between
+// its neighbours'.
+void set_times(const CurveLine& kept, const std::vector<std::int64_t>& steps,
+               std::vector<WallTime>& times) {
+    if (kept.size() == 0) return;
+    const auto first = std::lower_bound(steps.begin(), steps.end(), kept.steps.front());
+    const auto last = std::upper_bound(first, steps.end(), kept.steps.back());
+    auto at = kept.steps.begin();
+    for (auto step = first; step != last; ++step) {
+        at = std::lower_bound(at, kept.steps.end(), *step);
+        const auto i = static_cast<std::size_t>(at - kept.steps.begin());
+        double micros = kept.values[i];
+        if (*at != *step) {
+            const double share = static_cast<double>(*step - kept.steps[i - 1]) /
+                                 static_cast<double>(*at - kept.steps[i - 1]);
+            micros = kept.values[i - 1] + share * (kept.values[i] - kept.values[i - 1]);
+        }
+        times[static_cast<std::size_t>(step - steps.begin())] = {static_cast<std::int64_t>(micros)};
+    }
 }
 
 }  // namespace
@@ -44,6 +54,10 @@ Result<CurveReader> CurveReader::open(Database& database, StepSampler sampler) {
                             "ORDER BY epoch, first_step"));
     RM_TRY(Statement whole, database.prepare("SELECT epoch, received, report FROM steps WHERE "
                                              "job = ? AND rank = ? ORDER BY id"));
+    RM_TRY(Statement span, database.prepare("SELECT MIN(first_step), MAX(first_step) FROM curves "
+                                            "WHERE job = ? AND rank = ? AND quantity = ?"));
+    RM_TRY(Statement received, database.prepare("SELECT step, received FROM steps WHERE job = ? "
+                                                "AND rank = ? ORDER BY id"));
     RM_TRY(Statement evaluations,
            database.prepare("SELECT epoch, step, loss FROM evaluations WHERE job = ? AND "
                             "rank = 0 ORDER BY id"));
@@ -54,20 +68,36 @@ Result<CurveReader> CurveReader::open(Database& database, StepSampler sampler) {
     RM_TRY(Statement packed_ranks, database.prepare("SELECT rank FROM curve_ranks WHERE job = ?"));
     RM_TRY(Statement whole_ranks,
            database.prepare("SELECT DISTINCT rank FROM steps WHERE job = ?"));
-    Statements statements{std::move(chunks),     std::move(whole),  std::move(evaluations),
-                          std::move(quantities), std::move(newest), std::move(packed_ranks),
-                          std::move(whole_ranks)};
+    Statements statements{std::move(chunks),   std::move(span),         std::move(whole),
+                          std::move(received), std::move(evaluations),  std::move(quantities),
+                          std::move(newest),   std::move(packed_ranks), std::move(whole_ranks)};
     return CurveReader(std::move(statements), std::move(sampler));
+}
+
+// How many points next to each other become two.
+Result<std::size_t> CurveReader::group_size(const CurveQuery& query, const std::string& quantity) {
+    constexpr std::int64_t kPerPoint = 4;  // groups
+    if (query.max_points <= 0) return std::size_t{1};
+    RM_RETURN_IF_ERROR(sql_.span.bind_all(query.job, query.rank, quantity).step());
+    const std::int64_t begin = std::max(query.from_step, sql_.span.whole(0));
+    const std::int64_t end = std::min(query.to_step.value_or(kLastStep), sql_.span.whole(1));
+    sql_.span.reset();
+    const std::int64_t size = (end - begin) / (kPerPoint * query.max_points);
+    return static_cast<std::size_t>(std::max<std::int64_t>(size, 1));
 }
 
 Status CurveReader::read_chunks(const CurveQuery& query, const std::string& quantity,
                                 ByEpoch& parts) {
+    RM_TRY(const std::size_t group, group_size(query, quantity));
     // A later attempt's first steps end an earlier one's, so all of them are read from there on.
     sql_.chunks.bind_all(query.job, query.rank, quantity, query.from_step, kLastStep);
-    while (true) {
+    for (CurveLine part;;) {
         RM_TRY(const bool more, sql_.chunks.step());
         if (!more) return {};
-        RM_RETURN_IF_ERROR(decode_chunk(sql_.chunks.text(1), parts[sql_.chunks.whole(0)]));
+        part.steps.clear();
+        part.values.clear();
+        RM_RETURN_IF_ERROR(decode_chunk(sql_.chunks.text(1), part));
+        append_extremes(part, group, parts[sql_.chunks.whole(0)]);
     }
 }
 
@@ -80,7 +110,6 @@ Status CurveReader::read_whole(const CurveQuery& query, std::map<std::string, By
         const auto report = sampler_(sql_.whole.text(2), query.rank);
         if (!report) continue;
         const std::int64_t epoch = sql_.whole.whole(0);
-        lines.at(std::string(kStepTimes))[epoch].add(report->step, sql_.whole.number(1));
         for (const auto& [quantity, value] : report->samples) {
             if (const auto line = lines.find(quantity); line != lines.end())
                 line->second[epoch].add(report->step, value);
@@ -101,32 +130,44 @@ Status CurveReader::read_evaluations(const CurveQuery& query,
     }
 }
 
-Result<RankCurves> CurveReader::read(const CurveQuery& query) {
-    std::map<std::string, ByEpoch> lines{{std::string(kStepTimes), {}}};
+Result<std::vector<Curve>> CurveReader::read(const CurveQuery& query) {
+    std::map<std::string, ByEpoch> lines;
     for (const std::string& quantity : query.quantities)
         lines[quantity];
     for (auto& [quantity, parts] : lines)
         RM_RETURN_IF_ERROR(read_chunks(query, quantity, parts));
     RM_RETURN_IF_ERROR(read_whole(query, lines));
     RM_RETURN_IF_ERROR(read_evaluations(query, lines));
-    RankCurves found;
-    found.times = joined(std::move(lines.at(std::string(kStepTimes))));
+    std::vector<Curve> curves;
     for (const std::string& quantity : query.quantities) {
         CurveLine line = joined(std::exchange(lines.at(quantity), {}));
-        found.curves.push_back({quantity, query.rank, cut(std::move(line), query)});
+        curves.push_back({quantity, query.rank, cut(std::move(line), query)});
     }
-    return found;
+    return curves;
 }
 
-std::vector<WallTime> times_of(const std::vector<std::int64_t>& steps, const CurveLine& times) {
-    std::vector<WallTime> found;
-    found.reserve(steps.size());
-    auto at = times.steps.begin();
-    for (const std::int64_t step : steps) {
-        at = std::lower_bound(at, times.steps.end(), step);
-        found.push_back(time_at(times, static_cast<std::size_t>(at - times.steps.begin()), step));
+Result<std::vector<WallTime>> CurveReader::times(const JobId& job, int rank,
+                                                 const std::vector<std::int64_t>& steps) {
+    std::vector<WallTime> found(steps.size());
+    if (steps.empty()) return found;
+    // Later attempts come later and overwrite.
+    sql_.chunks.bind_all(job, rank, std::string(kStepTimes), steps.front(), steps.back());
+    CurveLine part;
+    while (true) {
+        RM_TRY(const bool more, sql_.chunks.step());
+        if (!more) break;
+        part = {};
+        RM_RETURN_IF_ERROR(decode_chunk(sql_.chunks.text(1), part));
+        set_times(part, steps, found);
     }
-    return found;
+    sql_.received.bind_all(job, rank);
+    while (true) {
+        RM_TRY(const bool more, sql_.received.step());
+        if (!more) return found;
+        const auto at = std::lower_bound(steps.begin(), steps.end(), sql_.received.whole(0));
+        if (at == steps.end() || *at != sql_.received.whole(0)) continue;
+        found[static_cast<std::size_t>(at - steps.begin())] = {sql_.received.whole(1)};
+    }
 }
 
 Result<std::vector<std::string>> CurveReader::quantities(const JobId& job, int rank) {

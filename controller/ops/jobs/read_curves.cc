@@ -1,7 +1,6 @@
 #include "controller/ops/jobs/read_curves.h"
 
 #include <algorithm>
-#include <map>
 
 #include "base/text.h"
 #include "controller/curves/largest_triangle.h"
@@ -50,14 +49,14 @@ void thin(Curve& curve, std::size_t points) {
     curve.line = std::move(kept);
 }
 
-pb::Curve message_of(const Curve& curve, const CurveLine& times) {
+pb::Curve message_of(const Curve& curve, const std::vector<WallTime>& times) {
     pb::Curve message;
     message.set_quantity(curve.quantity);
     message.set_unit(std::string(unit_of(curve.quantity)));
     message.set_rank(curve.rank);
     message.mutable_steps()->Add(curve.line.steps.begin(), curve.line.steps.end());
     message.mutable_values()->Add(curve.line.values.begin(), curve.line.values.end());
-    for (const WallTime time : times_of(curve.line.steps, times))
+    for (const WallTime time : times)
         message.add_times(static_cast<double>(time.micros) * 1e-6);
     return message;
 }
@@ -77,6 +76,10 @@ public:
         share_ = std::max(kFewestSteps, kMostPoints / curves);
         RM_TRY(query_.from_step, first_step(request_));
         if (request_.to_step() > 0) query_.to_step = request_.to_step();
+        if (request_.max_points() > 0) {
+            const std::int64_t most = std::min<std::int64_t>(request_.max_points(), share_);
+            query_.max_points = static_cast<int>(std::max<std::int64_t>(most, 3));
+        }
         for (const int rank : ranks) {
             query_.rank = rank;
             RM_RETURN_IF_ERROR(read_rank());
@@ -95,14 +98,10 @@ private:
         return {};
     }
     Status read_rank() {
-        RM_TRY(RankCurves found, reader_.read(query_));
-        times_[query_.rank] = std::move(found.times);
-        for (Curve& curve : found.curves) {
+        RM_TRY(std::vector<Curve> found, reader_.read(query_));
+        for (Curve& curve : found) {
             if (curve.line.size() == 0) continue;
-            if (request_.max_points() > 0) {
-                const std::int64_t most = std::min<std::int64_t>(request_.max_points(), share_);
-                thin(curve, static_cast<std::size_t>(std::max<std::int64_t>(most, 3)));
-            }
+            if (query_.max_points > 0) thin(curve, static_cast<std::size_t>(query_.max_points));
             curves_.push_back(std::move(curve));
         }
         return {};
@@ -124,7 +123,7 @@ private:
         }
         reply_.set_next_page_token(std::to_string(*next));
     }
-    pb::StepsReply finished() {
+    Result<pb::StepsReply> finished() {
         if (request_.max_points() <= 0) cut_page();
         const auto place = [&](const Curve& curve) {
             const auto& names = query_.quantities;
@@ -132,8 +131,10 @@ private:
         };
         std::stable_sort(curves_.begin(), curves_.end(),
                          [&](const Curve& a, const Curve& b) { return place(a) < place(b); });
-        for (const Curve& curve : curves_)
-            *reply_.add_curves() = message_of(curve, times_.at(curve.rank));
+        for (const Curve& curve : curves_) {
+            RM_TRY(const auto times, reader_.times(job_, curve.rank, curve.line.steps));
+            *reply_.add_curves() = message_of(curve, times);
+        }
         return std::move(reply_);
     }
 
@@ -143,7 +144,6 @@ private:
     CurveQuery query_;
     std::int64_t share_ = 0;  // points of each curve, at most
     std::vector<Curve> curves_;
-    std::map<int, CurveLine> times_;  // by rank
     pb::StepsReply reply_;
 };
 
