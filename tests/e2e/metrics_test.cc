@@ -103,11 +103,16 @@ TEST_F(Metrics, AreOnThePageOfTheirOwner) {
     for (const std::string& target : targets()) {
         if (target != controller_) workers += http_get(target, "/metrics");
     }
-    const std::string controller = http_get(controller_, "/metrics");
     const auto has = [](const std::string& page, const std::string& name) {
         return page.find("\nringmaster_" + name + "{") != std::string::npos ||
                page.find("\nringmaster_" + name + " ") != std::string::npos;
     };
+    // The controller reads the accounts of a new job every few seconds.
+    std::string controller;
+    wait_until(Seconds{20}, [&] {
+        controller = http_get(controller_, "/metrics");
+        return has(controller, "train_goodput_seconds_total");
+    });
     for (const std::string& name : of_controller) {
         EXPECT_TRUE(has(controller, name)) << name;
         EXPECT_FALSE(has(workers, name)) << name;
