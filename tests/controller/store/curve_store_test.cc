@@ -94,8 +94,8 @@ void expect_steps(const CurveLine& line, std::int64_t first, std::int64_t last) 
 TEST(Curves, OfPackedReportsAreThoseOfWholeOnes) {
     Curves t;
     t.train(1, 5000);
-    EXPECT_LT(t.whole(), 1024u) << "the others are packed";
-    EXPECT_GE(t.whole(), 512u);
+    EXPECT_LT(t.whole(), 2048u) << "the others are packed";
+    EXPECT_GE(t.whole(), 1024u);
     const Curves::TimedCurve curve = t.read();
     expect_steps(curve.line, 1, 5000);
     for (std::size_t i = 0; i < curve.line.size(); ++i) {
@@ -137,7 +137,7 @@ TEST(Curves, OfFewPointsHaveEverySpike) {
     t.train(7'312, 7'312, 1, 1e6);
     t.train(7'313, 20'000);
     const CurveLine few = t.read("loss", 0, 0, 50).line;
-    EXPECT_LT(few.size(), 2'000u);
+    EXPECT_LT(few.size(), 3'000u);
     EXPECT_EQ(few.steps.front(), 1);
     EXPECT_EQ(few.steps.back(), 20'000);
     const auto spike = std::find(few.steps.begin(), few.steps.end(), 7'312);
@@ -210,7 +210,7 @@ TEST(Curves, SurviveARestartOfTheController) {
     t.train(1, 1500);
     t.store = TelemetryStore::open(t.paths, {1 << 20}, sample).value();
     t.train(1501, 3000);
-    EXPECT_LT(t.whole(), 1024u) << "the reports of before the restart count";
+    EXPECT_LT(t.whole(), 2048u) << "the reports of before the restart count";
     expect_steps(t.read().line, 1, 3000);
 }
 
