@@ -33,7 +33,7 @@ std::string waiting(const StepReport& report) {
         most_for = name;
     }
     if (most_for.empty()) return "";
-    return format("  waits {:.1}% ({} {:.1}%)", std::min(1.0, all) * 100, most_for, most * 100);
+    return format("  waits {:.1}% ({} {:.0}%)", std::min(1.0, all) * 100, most_for, most * 100);
 }
 
 // "each step sends ring 3.1 GiB, tensor 1.2 GiB"; empty where nothing was sent.

@@ -41,6 +41,30 @@ Result<pb::StepsReply> read_curves(const Client& client, pb::StepsRequest reques
     return all;
 }
 
+std::map<std::int64_t, CurveRow> rows_of(const pb::StepsReply& reply) {
+    std::map<std::int64_t, CurveRow> rows;
+    for (const pb::Curve& curve : reply.curves()) {
+        for (int i = 0; i < curve.steps_size(); ++i) {
+            CurveRow& row = rows[curve.steps(i)];
+            row.step = curve.steps(i);
+            const auto micros = static_cast<std::int64_t>(curve.times(i) * 1e6);
+            row.time.micros = std::max(row.time.micros, micros);
+            row.values.emplace_back(curve.quantity(), curve.values(i));
+        }
+    }
+    return rows;
+}
+
+std::string csv_values(const CurveRow& row, const std::vector<std::string>& quantities) {
+    const std::map<std::string, double> values(row.values.begin(), row.values.end());
+    std::string text;
+    for (const std::string& quantity : quantities) {
+        const auto value = values.find(quantity);
+        text += value == values.end() ? "," : format(",{}", value->second);
+    }
+    return text;
+}
+
 Result<pb::Curve> read_curve(const Client& client, const std::string& id,
                              const std::string& quantity, std::int64_t from_step, int max_points) {
     pb::StepsRequest request;

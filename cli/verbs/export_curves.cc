@@ -1,6 +1,5 @@
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 
 #include "base/text.h"
@@ -22,32 +21,11 @@ struct ExportCurvesOptions : VerbOptions {
     int rank = add("--rank", rank, "The rank whose curves to write [0]", number_from(0), 0);
 };
 
-// Curves by step.
-std::map<std::int64_t, CurveRow> rows_of(const pb::StepsReply& reply) {
-    std::map<std::int64_t, CurveRow> rows;
-    for (const pb::Curve& curve : reply.curves()) {
-        for (int i = 0; i < curve.steps_size(); ++i) {
-            CurveRow& row = rows[curve.steps(i)];
-            row.step = curve.steps(i);
-            const auto time = static_cast<std::int64_t>(curve.times(i) * 1e6);
-            row.time.micros = std::max(row.time.micros, time);
-            row.values.emplace_back(curve.quantity(), curve.values(i));
-        }
-    }
-    return rows;
-}
-
 std::string csv_of(const std::map<std::int64_t, CurveRow>& rows,
                    const std::vector<std::string>& quantities) {
     std::string text = "step,time," + join(quantities, ",") + "\n";
     for (const auto& [step, row] : rows) {
-        text += format("{},{}", step, to_iso8601(row.time));
-        const std::map<std::string, double> values(row.values.begin(), row.values.end());
-        for (const std::string& quantity : quantities) {
-            const auto value = values.find(quantity);
-            text += ',' + (value == values.end() ? std::string() : format("{}", value->second));
-        }
-        text += '\n';
+        text += format("{},{}{}\n", step, to_iso8601(row.time), csv_values(row, quantities));
     }
     return text;
 }

@@ -1,7 +1,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <map>
 
 #include "base/text.h"
 #include "cli/client/calls.h"
@@ -107,26 +106,10 @@ void print_csv(const Output& out, const std::vector<JobCurves>& jobs,
                const std::vector<std::string>& quantities) {
     out.stream << "job,rank,step,time," << join(quantities, ",") << '\n';
     for (const JobCurves& job : jobs) {
-        struct Row {
-            double time = 0;
-            std::map<std::string, double> values;
-        };
-        std::map<std::int64_t, Row> rows;
-        for (const pb::Curve& curve : job.reply.curves()) {
-            for (int i = 0; i < curve.steps_size(); ++i) {
-                Row& row = rows[curve.steps(i)];
-                row.time = std::max(row.time, curve.times(i));
-                row.values[curve.quantity()] = curve.values(i);
-            }
-        }
         const int rank = job.reply.curves().empty() ? 0 : job.reply.curves(0).rank();
-        for (const auto& [step, row] : rows) {
-            out.stream << format("{},{},{},{:.3}", job.id, rank, step, row.time);
-            for (const std::string& quantity : quantities) {
-                const auto value = row.values.find(quantity);
-                out.stream << ',' << (value == row.values.end() ? "" : format("{}", value->second));
-            }
-            out.stream << '\n';
+        for (const auto& [step, row] : rows_of(job.reply)) {
+            out.stream << format("{},{},{},{}{}\n", job.id, rank, step, to_iso8601(row.time),
+                                 csv_values(row, quantities));
         }
     }
 }

@@ -73,4 +73,16 @@ std::vector<std::size_t> largest_triangles(std::span<const CurvePoint> points, s
     return kept;
 }
 
+CurveLine thinned(CurveLine line, std::size_t count) {
+    if (line.size() <= count) return line;
+    std::vector<CurvePoint> points;
+    points.reserve(line.size());
+    for (std::size_t i = 0; i < line.size(); ++i)
+        points.push_back({static_cast<double>(line.steps[i]), line.values[i]});
+    CurveLine kept;
+    for (const std::size_t i : largest_triangles(points, count))
+        kept.add(line.steps[i], line.values[i]);
+    return kept;
+}
+
 }  // namespace rm

@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "controller/curves/chunk.h"
+
 namespace rm {
 
 // A point of a curve.
@@ -18,5 +20,8 @@ struct CurvePoint {
 // finite outranks its whole bucket, so that no NaN is lost.
 // Steinarsson, Downsampling Time Series for Visual Representation, 2013.
 std::vector<std::size_t> largest_triangles(std::span<const CurvePoint> points, std::size_t count);
+
+// The points of a line that largest_triangles() keeps.
+CurveLine thinned(CurveLine line, std::size_t count);
 
 }  // namespace rm

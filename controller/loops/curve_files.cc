@@ -1,14 +1,17 @@
 #include "controller/loops/curve_files.h"
 
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
 #include <utility>
 
 namespace rm {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr const char* kHost = "ringmaster";  // in the names of event files
 constexpr int kBatch = 256;
-constexpr std::size_t kMostOpen = 64;  // runs whose place is remembered
 
 // Whether other tools show it; export-curves writes every quantity.
 bool is_shown(std::string_view quantity) {
@@ -31,7 +34,6 @@ CurveRow row_of(const KeptReport& kept, const StepSamples& report) {
 
 Result<CurveFiles::OpenRun*> CurveFiles::open(const JobId& job) {
     if (const auto known = runs_.find(job); known != runs_.end()) return &known->second;
-    if (runs_.size() >= kMostOpen) runs_.clear();
     RM_TRY(RunFiles files, RunFiles::open(directory_ + "/" + job.value, kHost));
     const auto last = files.last();
     KeptUpTo position;
@@ -51,6 +53,19 @@ Status CurveFiles::catch_up(const JobId& job) {
             runs_.erase(job);
             return written;
         }
+    }
+}
+
+void CurveFiles::remove_old(WallTime now) {
+    std::error_code failure;
+    for (const auto& run : fs::directory_iterator(directory_, failure)) {
+        const auto written = fs::last_write_time(run.path() / "metrics.jsonl", failure);
+        if (failure) continue;
+        const auto since = fs::file_time_type::clock::to_sys(written).time_since_epoch();
+        const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(since).count();
+        if (now - WallTime{micros} < kOld) continue;
+        runs_.erase({run.path().filename().string()});
+        fs::remove_all(run.path(), failure);
     }
 }
 

@@ -19,6 +19,8 @@ public:
 
     // Writes what was kept of the job since the last call.
     Status catch_up(const JobId& job);
+    // Removes the files of jobs that have had no step for kOld; export-curves makes them again.
+    void remove_old(WallTime now);
 
 private:
     struct OpenRun {

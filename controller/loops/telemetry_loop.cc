@@ -56,6 +56,7 @@ Seconds TelemetryLoop::tidy() {
         log_event(LogLevel::warning, "telemetry_not_tidied", {{"reason", more.error().message}});
     tidied_ = clock_.mono();
     until_tidy_ = more && *more ? kTidyOn : kTidyEvery;
+    if (files_ != nullptr && until_tidy_ == kTidyEvery) files_->remove_old(clock_.wall());
     return until_tidy_;
 }
 

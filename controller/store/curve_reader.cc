@@ -65,12 +65,17 @@ Result<CurveReader> CurveReader::open(Database& database, StepSampler sampler) {
            database.prepare("SELECT DISTINCT quantity FROM curves WHERE job = ? AND rank = ?"));
     RM_TRY(Statement newest, database.prepare("SELECT report FROM steps WHERE job = ? AND "
                                               "rank = ? ORDER BY id DESC LIMIT 1"));
+    RM_TRY(Statement last_whole,
+           database.prepare("SELECT MAX(step) FROM steps WHERE job = ? AND rank = 0"));
+    RM_TRY(Statement last_packed, database.prepare("SELECT MAX(last_step) FROM curves WHERE "
+                                                   "job = ? AND rank = 0 AND quantity = ?"));
     RM_TRY(Statement packed_ranks, database.prepare("SELECT rank FROM curve_ranks WHERE job = ?"));
     RM_TRY(Statement whole_ranks,
            database.prepare("SELECT DISTINCT rank FROM steps WHERE job = ?"));
-    Statements statements{std::move(chunks),   std::move(span),         std::move(whole),
-                          std::move(received), std::move(evaluations),  std::move(quantities),
-                          std::move(newest),   std::move(packed_ranks), std::move(whole_ranks)};
+    Statements statements{std::move(chunks),       std::move(span),        std::move(whole),
+                          std::move(received),     std::move(evaluations), std::move(quantities),
+                          std::move(newest),       std::move(last_whole),  std::move(last_packed),
+                          std::move(packed_ranks), std::move(whole_ranks)};
     return CurveReader(std::move(statements), std::move(sampler));
 }
 
@@ -89,8 +94,9 @@ Result<std::size_t> CurveReader::group_size(const CurveQuery& query, const std::
 Status CurveReader::read_chunks(const CurveQuery& query, const std::string& quantity,
                                 ByEpoch& parts) {
     RM_TRY(const std::size_t group, group_size(query, quantity));
-    // A later attempt's first steps end an earlier one's, so all of them are read from there on.
-    sql_.chunks.bind_all(query.job, query.rank, quantity, query.from_step, kLastStep);
+    // Where a later attempt has steps in the range, one of these chunks is its own.
+    sql_.chunks.bind_all(query.job, query.rank, quantity, query.from_step,
+                         query.to_step.value_or(kLastStep));
     for (CurveLine part;;) {
         RM_TRY(const bool more, sql_.chunks.step());
         if (!more) return {};
@@ -190,6 +196,18 @@ Result<std::vector<std::string>> CurveReader::quantities(const JobId& job, int r
     if (evaluated && rank == 0) names.insert(std::string(kHeldOutLoss));
     sql_.evaluations.reset();
     return std::vector<std::string>(names.begin(), names.end());
+}
+
+Result<std::int64_t> CurveReader::last_step(const JobId& job) {
+    sql_.last_whole.bind_all(job);
+    sql_.last_packed.bind_all(job, std::string(kStepTimes));
+    std::int64_t last = 0;
+    for (Statement* select : {&sql_.last_whole, &sql_.last_packed}) {
+        RM_RETURN_IF_ERROR(select->step());
+        last = std::max(last, select->whole(0));
+        select->reset();
+    }
+    return last;
 }
 
 Result<std::vector<int>> CurveReader::ranks(const JobId& job) {

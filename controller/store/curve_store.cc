@@ -7,7 +7,9 @@
 namespace rm {
 namespace {
 
-constexpr int kThinnedAtOnce = 4;  // ranks whose lines one tidy() thins
+// Streams that one tidy() packs, and ranks whose lines it thins: reports wait meanwhile.
+constexpr int kPackedAtOnce = 64;
+constexpr int kThinnedAtOnce = 1;
 constexpr CurveLimits kJobLimits;  // rank 0
 constexpr CurveLimits kRankLimits{
     .whole = 128, .whole_ended = 1, .points = 1 << 14, .points_old = 256, .points_ancient = 64};
@@ -20,17 +22,6 @@ ChunkValues values_of(std::string_view quantity) {
 int most_points(const CurveLimits& limits, Seconds age) {
     if (age >= kAncient) return limits.points_ancient;
     return age >= kOld ? limits.points_old : limits.points;
-}
-
-CurveLine thinned(const CurveLine& line, int points) {
-    std::vector<CurvePoint> all;
-    all.reserve(line.size());
-    for (std::size_t i = 0; i < line.size(); ++i)
-        all.push_back({static_cast<double>(line.steps[i]), line.values[i]});
-    CurveLine kept;
-    for (const std::size_t i : largest_triangles(all, static_cast<std::size_t>(points)))
-        kept.add(line.steps[i], line.values[i]);
-    return kept;
 }
 
 }  // namespace
@@ -81,6 +72,7 @@ Status CurveStore::count_whole(Database& database) {
     RM_TRY(Statement count, database.prepare("SELECT epoch, rank, COUNT(*), MAX(received) "
                                              "FROM steps GROUP BY epoch, rank"));
     whole_.clear();
+    is_counted_ = true;
     while (true) {
         RM_TRY(const bool more, count.step());
         if (!more) return {};
@@ -130,21 +122,23 @@ Status CurveStore::put(const LineKey& key, Epoch epoch, const CurveLine& line) {
         .run();
 }
 
-Result<bool> CurveStore::tidy(WallTime now) {
+Result<bool> CurveStore::tidy(Database& database, WallTime now) {
     if (!sampler_) return false;
+    if (!is_counted_) RM_RETURN_IF_ERROR(count_whole(database));
     RM_TRY(const bool packed, pack_ended(now));
     RM_TRY(const bool thinned, thin_long(now));
     return packed || thinned;
 }
 
 Result<bool> CurveStore::pack_ended(WallTime now) {
+    int packed = 0;
     for (const auto& [key, whole] : whole_) {
         const Seconds quiet = now - whole.newest;
         const bool is_old = key.second > 0 && quiet >= kOld;
         const int kept = is_old ? 0 : curve_limits(key.second).whole_ended;
         if (whole.count <= kept || quiet < kEnded) continue;
         RM_RETURN_IF_ERROR(pack({key.first}, key.second, whole.count - kept));
-        return true;
+        if (++packed == kPackedAtOnce) return true;
     }
     return false;
 }
@@ -196,7 +190,7 @@ Status CurveStore::thin_line(const LineKey& key, int points) {
     }
     if (parts.empty()) return {};
     const Epoch newest{parts.rbegin()->first};
-    const CurveLine line = thinned(joined(std::move(parts)), points);
+    const CurveLine line = thinned(joined(std::move(parts)), static_cast<std::size_t>(points));
     if (line.size() == 0) return {};
     RM_RETURN_IF_ERROR(sql_.drop_line.bind_all(key.job, key.rank, key.quantity).run());
     return put(key, newest, line);

@@ -35,13 +35,13 @@ public:
     // Without a sampler nothing is packed.
     static Result<CurveStore> open(Database& database, StepSampler sampler);
 
-    // Counts the reports that are kept whole: at first, and after a transaction was rolled back.
-    Status count_whole(Database& database);
+    // A transaction was rolled back: the next tidy() counts the whole reports again.
+    void forget() { is_counted_ = false; }
     // Counts a kept report of a step and packs the rank's oldest ones once there are many.
     Status kept_step(Epoch epoch, int rank, WallTime received);
     // Packs what has been quiet for kEnded, and thins a few lines that are old or long. Returns
     // whether there is more to do at once.
-    Result<bool> tidy(WallTime now);
+    Result<bool> tidy(Database& database, WallTime now);
 
 private:
     struct WholeReports {
@@ -68,6 +68,7 @@ private:
     CurveStore(Statements statements, StepSampler sampler)
         : sql_(std::move(statements)), sampler_(std::move(sampler)) {}
 
+    Status count_whole(Database& database);
     Status pack(Epoch epoch, int rank, int count);
     Status put(const LineKey& key, Epoch epoch, const CurveLine& line);
     Result<bool> pack_ended(WallTime now);
@@ -78,6 +79,7 @@ private:
     Statements sql_;
     StepSampler sampler_;
     std::map<StreamKey, WholeReports> whole_;
+    bool is_counted_ = false;  // `whole_` is what the table has
 };
 
 // When each step ended, in microseconds of wall time: a line, but no quantity that readers name.
@@ -116,6 +118,8 @@ public:
                                         const std::vector<std::int64_t>& steps);
     // The names of all quantities of a rank, sorted.
     Result<std::vector<std::string>> quantities(const JobId& job, int rank);
+    // The last one of rank 0, which has every step; 0: none yet.
+    Result<std::int64_t> last_step(const JobId& job);
     // The ranks that have lines, ascending.
     Result<std::vector<int>> ranks(const JobId& job);
 
@@ -128,6 +132,8 @@ private:
         Statement evaluations;
         Statement quantities;
         Statement newest;
+        Statement last_whole;
+        Statement last_packed;
         Statement packed_ranks;
         Statement whole_ranks;
     };

@@ -145,8 +145,7 @@ Status TelemetryStore::write(std::span<const TelemetryPiece> pieces) {
 
 void TelemetryStore::forget() {
     known_.clear();
-    static_cast<void>(
-        curves_.count_whole(database_).ok());  // a wrong count only packs early or late
+    curves_.forget();
 }
 
 Result<StreamOffsets> TelemetryStore::offsets(Epoch epoch, int rank) {
@@ -179,7 +178,7 @@ Result<KeptUpTo> TelemetryStore::kept_up_to(const JobId& job, Epoch epoch, std::
 Result<bool> TelemetryStore::tidy(WallTime now) {
     bool more = false;
     const Status status = database_.transaction([&]() -> Status {
-        RM_TRY(more, curves_.tidy(now));
+        RM_TRY(more, curves_.tidy(database_, now));
         return {};
     });
     if (status) return more;

@@ -46,24 +46,40 @@ struct Kept {
     std::uintmax_t bytes = 0;
     std::string line;
 };
-Kept lines_below(const std::string& path, std::int64_t step) {
-    std::ifstream file(path, std::ios::binary);
+
+// The same, of the file from `begin` on; nothing kept where that part has no such line.
+Kept lines_below(std::ifstream& file, std::uintmax_t begin, std::int64_t step) {
+    file.clear();
+    file.seekg(static_cast<std::streamoff>(begin));
+    std::string line;
+    std::uintmax_t at = begin;
+    // Unless it begins the file, the first line is the end of one.
+    if (begin > 0 && std::getline(file, line)) at += line.size() + 1;
     Kept kept;
-    std::uintmax_t at = 0;
-    for (std::string line; std::getline(file, line) && !file.eof();) {
+    while (std::getline(file, line) && !file.eof()) {
         at += line.size() + 1;
         const auto number = whole_in(line, "step");
-        if (!number || *number >= step) continue;
-        kept = {at, std::move(line)};
+        if (number && *number < step) kept = {at, std::move(line)};
     }
     return kept;
+}
+
+// Looks at the end first: a run of a million steps has hundreds of megabytes, and goes back by few.
+Kept lines_below(const std::string& path, std::uintmax_t size, std::int64_t step) {
+    std::ifstream file(path, std::ios::binary);
+    for (std::uintmax_t window = 1 << 16;; window *= 4) {
+        const std::uintmax_t begin = size > window ? size - window : 0;
+        Kept kept = lines_below(file, begin, step);
+        if (kept.bytes > 0 || begin == 0) return kept;
+    }
 }
 
 // Drops a last line that was cut off, and the lines from `step` on.
 Result<std::optional<RunFiles::Position>> keep_below(const std::string& path, std::int64_t step) {
     std::error_code failure;
-    if (!fs::exists(path, failure)) return std::optional<RunFiles::Position>();
-    const Kept kept = lines_below(path, step);
+    const std::uintmax_t size = fs::file_size(path, failure);
+    if (failure) return std::optional<RunFiles::Position>();  // there is none yet
+    const Kept kept = lines_below(path, size, step);
     fs::resize_file(path, kept.bytes, failure);
     if (failure) {
         return make_error(ErrorCode::unavailable, "cannot shorten {}: {}", path, failure.message());

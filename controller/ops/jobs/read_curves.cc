@@ -31,22 +31,10 @@ std::vector<int> ranks_of(const pb::StepsRequest& request, const pb::StepsReply&
 }
 
 Result<std::int64_t> first_step(const pb::StepsRequest& request) {
-    if (request.page_token().empty()) return request.from_step();
+    if (request.page_token().empty()) return std::max<std::int64_t>(request.from_step(), 1);
     const auto step = parse_number<std::int64_t>(request.page_token());
     if (step && *step > 0) return *step;
     return invalid_argument("page token '{}' is not one of this server's", request.page_token());
-}
-
-void thin(Curve& curve, std::size_t points) {
-    if (curve.line.size() <= points) return;
-    std::vector<CurvePoint> all;
-    all.reserve(curve.line.size());
-    for (std::size_t i = 0; i < curve.line.size(); ++i)
-        all.push_back({static_cast<double>(curve.line.steps[i]), curve.line.values[i]});
-    CurveLine kept;
-    for (const std::size_t i : largest_triangles(all, points))
-        kept.add(curve.line.steps[i], curve.line.values[i]);
-    curve.line = std::move(kept);
 }
 
 pb::Curve message_of(const Curve& curve, const std::vector<WallTime>& times) {
@@ -80,6 +68,7 @@ public:
             const std::int64_t most = std::min<std::int64_t>(request_.max_points(), share_);
             query_.max_points = static_cast<int>(std::max<std::int64_t>(most, 3));
         }
+        if (query_.max_points == 0) RM_RETURN_IF_ERROR(begin_page());
         for (const int rank : ranks) {
             query_.rank = rank;
             RM_RETURN_IF_ERROR(read_rank());
@@ -101,30 +90,22 @@ private:
         RM_TRY(std::vector<Curve> found, reader_.read(query_));
         for (Curve& curve : found) {
             if (curve.line.size() == 0) continue;
-            if (query_.max_points > 0) thin(curve, static_cast<std::size_t>(query_.max_points));
+            if (query_.max_points > 0)
+                curve.line = thinned(std::move(curve.line), usize(query_.max_points));
             curves_.push_back(std::move(curve));
         }
         return {};
     }
-    // Without max_points a page ends where the longest curve has had its share.
-    void cut_page() {
-        const auto share = static_cast<std::size_t>(share_);
-        std::optional<std::int64_t> next;
-        for (const Curve& curve : curves_) {
-            if (curve.line.size() > share)
-                next = std::min(next.value_or(curve.line.steps[share]), curve.line.steps[share]);
-        }
-        if (!next) return;
-        for (Curve& curve : curves_) {
-            auto& [steps, values] = curve.line;
-            const auto end = std::lower_bound(steps.begin(), steps.end(), *next) - steps.begin();
-            steps.resize(static_cast<std::size_t>(end));
-            values.resize(static_cast<std::size_t>(end));
-        }
-        reply_.set_next_page_token(std::to_string(*next));
+    // Without max_points a page is of so many steps; the next one begins behind them.
+    Status begin_page() {
+        const std::int64_t end = query_.from_step + share_;
+        RM_TRY(const std::int64_t last, reader_.last_step(job_));
+        if (end > std::min(last, query_.to_step.value_or(last))) return {};
+        query_.to_step = end - 1;
+        reply_.set_next_page_token(std::to_string(end));
+        return {};
     }
     Result<pb::StepsReply> finished() {
-        if (request_.max_points() <= 0) cut_page();
         const auto place = [&](const Curve& curve) {
             const auto& names = query_.quantities;
             return std::find(names.begin(), names.end(), curve.quantity) - names.begin();

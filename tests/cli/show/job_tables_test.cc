@@ -177,7 +177,7 @@ TEST(DescribeJob, SaysEverythingThatIsKnown) {
          {"job         a1b2c3", "2026-01-02T03:04:05Z (3m12s ago)",
           "/data/books (byte-level tokens if it is text, 2.0% held out)",
           "step 6/8  loss 2.8113  grad 0.94  2.0 s  8192 tok/s  MFU 46.1%  mem 1.5 GiB  waits 3.0% "
-          "(ring 3.0%)\n  MFU counts causal attention; its peak is fp32 112 GFLOP/s measured\n"
+          "(ring 3%)\n  MFU counts causal attention; its peak is fp32 112 GFLOP/s measured\n"
           "  each rank uses 1.5 GiB; each step sends ring 1.0 MiB\n",
           "MFU by the full-attention count: 60.0%, HFU (causal): 0.0%",
           "validation at step 4: 2.7100 nats/byte", "16K", "32,768", "/ckpt/a1b2c3/e3-s2",

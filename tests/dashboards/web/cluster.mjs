@@ -1,6 +1,6 @@
 // A real cluster of `ringmaster up`, and a run that trains the smallest model.
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { check } from "./browser.mjs";
 
@@ -46,7 +46,7 @@ export class Cluster {
     return execFileSync(this.program, ["--state", this.state, ...parts], { encoding: "utf8", cwd: this.folder });
   }
 
-  submit(name, steps) {
+  submit(name, steps, ring = 2) {
     const data = join(this.folder, "data");
     mkdirSync(data, { recursive: true });
     writeFileSync(join(data, "text.txt"), kText.repeat(4000));
@@ -59,12 +59,27 @@ data: {path: ${data}, format: auto, tokenizer: bytes}
 seed: 1
 stages:
   - {context: 1024, batch: 1024, tokens: ${1024 * steps}, learning_rate: 3e-3}
-parallel: {ring: 2}
+parallel: {ring: ${ring}}
 resources: {kind: cpu}
-checkpoint: {every: 100 steps, keep: 2}
+checkpoint: {every: 20 steps, keep: 2}
 `,
     );
     return this.run("submit", file, "--yes").trim().split("\n").pop();
+  }
+
+  /** Kills rank 0 of the newest attempt, as a fault does; the job goes on from its last checkpoint. */
+  killRank() {
+    let newest = { epoch: 0 };
+    for (const worker of readdirSync(this.state).filter((name) => name.startsWith("worker-"))) {
+      const attempts = join(this.state, worker, "attempts");
+      if (!existsSync(attempts)) continue;
+      for (const name of readdirSync(attempts)) {
+        const shim = join(attempts, name, "shim.json");
+        const epoch = Number(name.slice(1));
+        if (epoch > newest.epoch && existsSync(shim)) newest = { epoch, shim };
+      }
+    }
+    process.kill(JSON.parse(readFileSync(newest.shim, "utf8")).ranks[0].pid, "SIGKILL");
   }
 
   async stop() {

@@ -52,6 +52,18 @@ async function stepDelays(page, id, count) {
   );
 }
 
+async function newestAttempt(cluster, id) {
+  const job = await (await fetch(`${cluster.address}/api/v1/jobs/${id}`)).json();
+  return { count: job.attempts.length, last: job.attempts.at(-1) };
+}
+async function lastCheckpoint(cluster, id) {
+  return Number((await newestAttempt(cluster, id)).last.lastCheckpointStep ?? 0);
+}
+async function trains(cluster, id, attempts) {
+  const { count, last } = await newestAttempt(cluster, id);
+  return count === attempts && last.lastStep !== undefined;
+}
+
 async function looksRight(browser, cluster, path, look) {
   const page = await browser.page(cluster.address, look);
   const response = await page.goto(cluster.address + path);
@@ -102,11 +114,18 @@ const browser = await Browser.launch(pageDir);
 const cluster = await Cluster.start(bin, folder);
 try {
   const first = cluster.submit("first", 150);
-  const running = cluster.submit("running", 100_000);
+  const running = cluster.submit("running", 100_000, 4); // a rank on every worker
   const page = await browser.page(cluster.address);
   await page.goto(`${cluster.address}/runs/${running}`);
   const steps = page.locator(".bar.top .progress .num");
   await until("a first step on the page", async () => !(await steps.textContent()).startsWith("0 "), 60_000);
+  // Two restarts, which the page then shows.
+  for (let restarts = 1; restarts <= 2; ++restarts) {
+    await until("a checkpoint", async () => (await lastCheckpoint(cluster, running)) > 0, 60_000);
+    cluster.killRank();
+    await until(`restart ${restarts}`, async () => (await trains(cluster, running, restarts + 1)), 60_000);
+  }
+  await until("three attempts on the page", async () => (await page.textContent("main")).includes("3 attempts"));
   const delays = await stepDelays(page, running, 15);
   const sorted = delays.map((one) => one.seconds).sort((a, b) => a - b);
   const [median, slowest] = [sorted[sorted.length >> 1], sorted[sorted.length - 1]];

@@ -156,7 +156,7 @@ TEST(Reports, TheStepLineNamesConventionAndPeak) {
     EXPECT_EQ(step_line(report),
               "step 17/50  loss 2.8113  grad 0.94  412 ms  318k tok/s  MFU 46.1%  mem 1.0 GiB  "
               "waits 0.0% "
-              "(ring 0.0%)");
+              "(ring 0%)");
 }
 
 TEST(Schedule, WarmsUpAndEndsAtTheFinalRate) {

@@ -104,6 +104,22 @@ TEST(RunFiles, GoOnAfterARestartOfTheirWriter) {
     EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 3);
 }
 
+TEST(RunFiles, GoBackByFarMoreThanTheirEnd) {
+    RunFolder run;
+    RunFiles files = run.open();
+    std::vector<CurveRow> rows;
+    for (std::int64_t step = 1; step <= 20'000; ++step)
+        rows.push_back(RunFolder::row(1, step, 1.0 / static_cast<double>(step)));
+    RunFolder::add(files, rows);
+    RunFiles again = run.open();
+    EXPECT_EQ(again.last()->step, 20'000);
+    RunFolder::add(again, {RunFolder::row(2, 137, 0.5)});
+    const std::string lines = read(run.directory + "/metrics.jsonl");
+    EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 137);
+    RunFolder::add(again, {RunFolder::row(3, 1, 0.25)});
+    EXPECT_EQ(run.open().last()->attempt, 3);
+}
+
 TEST(RunFiles, WriteWhatIsNoNumberAsNull) {
     CurveRow row = RunFolder::row(1, 1, std::numeric_limits<double>::quiet_NaN());
     EXPECT_NE(jsonl_line(row).find("\"loss\":null}"), std::string::npos);

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { Job } from "../api/types";
 import { int } from "../api/client";
+import type { Along } from "../curves";
 import { words } from "../format";
 
 const kTones: Record<string, string> = {
@@ -105,3 +106,16 @@ export function Choice<T extends string>(props: {
     </span>
   );
 }
+
+/** Curves by step or by time. */
+export const AlongChoice = (props: { value: Along; onChange: (value: Along) => void }) => (
+  <Choice
+    label="Along"
+    options={[
+      ["step", "Steps"],
+      ["time", "Time"],
+    ]}
+    value={props.value}
+    onChange={props.onChange}
+  />
+);

@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { getQuantities, getSteps, type Series } from "../api/client";
 import { readJob, useCluster } from "../api/live";
 import { Chart, type Line } from "../components/chart";
-import { Choice, Empty, State } from "../components/parts";
+import { AlongChoice, Empty, State } from "../components/parts";
 import { align, type Along } from "../curves";
 import { count, fixed, meshText, percent, seconds, span, tokens } from "../format";
 import { contextOf, lossOf, modelOf, newestAttempt, wallSeconds } from "../job";
@@ -66,15 +66,7 @@ export function Compare({ ids }: { ids: string[] }) {
     <main>
       <div class="bar top">
         <h1>Compare</h1>
-        <Choice
-          label="Along"
-          options={[
-            ["step", "Steps"],
-            ["time", "Time"],
-          ]}
-          value={along}
-          onChange={setAlong}
-        />
+        <AlongChoice value={along} onChange={setAlong} />
       </div>
       {problem && <p class="problem">{problem}</p>}
       <div class="panel flush">

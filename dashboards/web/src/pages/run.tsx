@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { int } from "../api/client";
 import { readJob, useCluster } from "../api/live";
 import type { Job } from "../api/types";
-import { Choice, Empty, Progress, Stat, State } from "../components/parts";
+import { AlongChoice, Empty, Progress, Stat, State } from "../components/parts";
 import { type Along, type Range, useCurves } from "../curves";
 import {
   bytes,
@@ -154,15 +154,7 @@ export function Run({ id }: { id: string }) {
       <Numbers job={job} />
       <div class="bar">
         <h2>Curves</h2>
-        <Choice
-          label="Along"
-          options={[
-            ["step", "Steps"],
-            ["time", "Time"],
-          ]}
-          value={along}
-          onChange={setAlong}
-        />
+        <AlongChoice value={along} onChange={setAlong} />
         {range ? (
           <span class="note">
             steps {grouped(range.from)} to {grouped(range.to)}{" "}
