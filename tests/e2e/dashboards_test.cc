@@ -93,8 +93,8 @@ protected:
         train();
         prometheus_ = std::make_unique<Prometheus>(
             std::vector{http_address(*cpus_), http_address(*gpus_)}, path("prometheus"),
-            MonitoringFiles{.rules = {kRoot + "/dashboards/prometheus/rules/*.yml",
-                                      kRoot + "/dashboards/prometheus/alerts/*.yml"}});
+            Monitoring{.rules = {kRoot + "/dashboards/prometheus/rules/*.yml",
+                                 kRoot + "/dashboards/prometheus/alerts/*.yml"}});
         ASSERT_TRUE(wait_until(Seconds{30}, [&] { return !prometheus_->rules().empty(); }))
             << prometheus_->err();
     }

@@ -1,12 +1,8 @@
 // The disk of a daemon is full while a job runs.
-#include <sched.h>
-#include <sys/mount.h>
-
 #include <csignal>
-#include <cstring>
-#include <fstream>
 
 #include "tests/lab/lab_cluster.h"
+#include "tests/support/small_disk.h"
 
 namespace rm::lab {
 namespace {
@@ -14,36 +10,18 @@ namespace {
 class FullDisk : public LabCluster {
 protected:
     void SetUp() override {}  // the disk comes first
-    ~FullDisk() override {
-        stop_all();
-        if (!disk_.empty()) umount2(disk_.c_str(), MNT_DETACH);
-    }
+    ~FullDisk() override { stop_all(); }
 
     // The state directory `name` on 64 MiB that only this test and its daemons see.
     void set_up_with_small(const std::string& name) {
         if (!why_no_namespaces().empty()) GTEST_SKIP() << why_no_namespaces();
-        disk_ = path(name);
-        std::filesystem::create_directory(disk_);
-        if (unshare(CLONE_NEWNS) != 0 ||
-            mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-            mount("tmpfs", disk_.c_str(), "tmpfs", 0, "size=64m,mode=700") != 0) {
-            disk_.clear();
-            GTEST_SKIP() << "no private mount here: " << std::strerror(errno);
-        }
+        disk_ = std::make_unique<SmallDisk>();
+        if (!disk_->why_not().empty()) GTEST_SKIP() << disk_->why_not();
+        keep_on(*disk_, name);
         LabCluster::SetUp();
     }
-    void fill() {
-        std::ofstream file(disk_ + "/filler", std::ios::binary);
-        const std::string block(4096, 'x');
-        while (file.write(block.data(), 4096).flush()) {
-        }
-    }
-    void empty() { std::filesystem::remove(disk_ + "/filler"); }
-    pid_t rank_process(const std::string& host, std::int64_t epoch) {
-        return attempt_file(host, epoch, "shim.json")["ranks"][0]["pid"];
-    }
 
-    std::string disk_;
+    std::unique_ptr<SmallDisk> disk_;
 };
 
 TEST_F(FullDisk, OfTheControllerRefusesJobsAndLosesNothingOfTheOneThatRuns) {
@@ -54,7 +32,7 @@ TEST_F(FullDisk, OfTheControllerRefusesJobsAndLosesNothingOfTheOneThatRuns) {
     submit_job({.stages = kEndless,
                 .extra = format("checkpoint: {{dir: {}, every: 10 steps}}\n", path("ckpt"))});
     ASSERT_TRUE(reaches_step(12));
-    fill();
+    disk_->fill();
     const Finished refused = there({"submit", write_job({}, "other.yaml")});
     EXPECT_EQ(refused.code, 4) << refused.err;
     EXPECT_NE(refused.err.find("takes no new jobs below"), std::string::npos) << refused.err;
@@ -62,7 +40,7 @@ TEST_F(FullDisk, OfTheControllerRefusesJobsAndLosesNothingOfTheOneThatRuns) {
     // The end of an attempt and the launch of the next are control writes.
     kill(rank_process(hosts_of(0)[1], 1), SIGKILL);
     EXPECT_TRUE(e2e::wait_until(Seconds{30}, [&] { return job()["attempts"].size() == 2; }));
-    empty();
+    disk_->empty();
     EXPECT_TRUE(e2e::wait_until(Seconds{30}, [&] {
         return job()["attempts"].back().value("state", "") == "running";
     })) << job().dump(2);
@@ -83,11 +61,11 @@ TEST_F(FullDisk, OfAWorkerDoesNotStopTraining) {
     start_workers(2);
     submit_job({.stages = kEndless, .extra = format("checkpoint: {{dir: {}}}\n", path("ckpt"))});
     ASSERT_TRUE(reaches_step(5));
-    fill();
+    disk_->fill();
     const std::int64_t then = last_step();
     ASSERT_TRUE(e2e::wait_until(Seconds{30}, [&] { return last_step() > then + 40; }))
         << job().dump(2);
-    empty();
+    disk_->empty();
     ASSERT_TRUE(reaches_step(last_step() + 20));
     EXPECT_EQ(there({"cancel", job_}).code, 0);
     ASSERT_TRUE(reaches_state("cancelled"));

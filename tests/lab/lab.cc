@@ -99,6 +99,10 @@ void Lab::run_in(std::string_view host, const std::function<void()>& work) const
     hosts_[topology_.host_index(host)].run(work);
 }
 
+void Lab::enter(std::string_view host) const {
+    hosts_[topology_.host_index(host)].enter();
+}
+
 void Lab::route(std::string_view verb, std::string_view a, std::string_view b) {
     for (const auto& [here, there] : {std::pair(a, b), std::pair(b, a)}) {
         hosts_[topology_.host_index(here)].shell(
@@ -119,7 +123,12 @@ void Lab::heal(std::string_view a, std::string_view b) {
 void Lab::block_ports(std::string_view host, int first, int last) {
     hosts_[topology_.host_index(host)].shell(
         format("ip rule add pref 10 iif eth0 ipproto tcp dport {}-{} blackhole\n", first, last) +
-        "ip rule add pref 20 lookup local\nip rule del pref 0\n");
+        "ip rule add pref 20 lookup local\nip rule del pref 0 || true\n");
+}
+
+void Lab::open_ports(std::string_view host, int first, int last) {
+    hosts_[topology_.host_index(host)].shell(
+        format("ip rule del pref 10 iif eth0 ipproto tcp dport {}-{} blackhole\n", first, last));
 }
 
 void Lab::set_host_rate(std::string_view host, MbitPerSec rate) {

@@ -29,6 +29,8 @@ public:
     std::vector<std::string> inside(std::string_view host, std::vector<std::string> argv) const;
     // Runs `work` on a thread of the host; sockets it opens stay there. It must not throw.
     void run_in(std::string_view host, const std::function<void()>& work) const;
+    // From now on the calling thread and what it starts are in the host.
+    void enter(std::string_view host) const;
 
     // Drops all packets between the two silently, in both directions, as when a switch between
     // them dies.
@@ -37,6 +39,7 @@ public:
 
     // A firewall of the host: silently drops incoming TCP packets for these ports.
     void block_ports(std::string_view host, int first, int last);
+    void open_ports(std::string_view host, int first, int last);
 
     // Both directions; packets under way are not lost.
     void set_host_rate(std::string_view host, MbitPerSec rate);

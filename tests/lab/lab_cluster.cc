@@ -47,6 +47,13 @@ std::string LabCluster::issue(const std::string& role, const std::string& name,
     return base;
 }
 
+void LabCluster::keep_on(const SmallDisk& disk, const std::string& name) {
+    namespace fs = std::filesystem;
+    fs::create_directory(disk.file(name));
+    fs::permissions(disk.file(name), fs::perms::owner_all);
+    fs::create_directory_symlink(disk.file(name), path(name));
+}
+
 void LabCluster::start_controller(const std::vector<std::string>& more) {
     std::vector<std::string> argv = {program("ringmaster-controller"),
                                      "--state",
@@ -56,7 +63,7 @@ void LabCluster::start_controller(const std::vector<std::string>& more) {
                                      "--listen",
                                      lab_->address("desk") + ":7070",
                                      "--http",
-                                     "none",
+                                     http_of("desk", kControllerHttp),
                                      "--tls-cert",
                                      path("pki/desk.crt"),
                                      "--tls-key",
@@ -75,32 +82,24 @@ void LabCluster::stop_controller() {
     controller_.reset();
 }
 
+std::string LabCluster::http_of(const std::string& host, int port) const {
+    return monitored_ ? format("{}:{}", lab_->address(host), port) : "none";
+}
+
 void LabCluster::start_worker(const std::string& name) {
-    const std::string base = path("pki/" + name);
-    if (!std::filesystem::exists(base + ".crt")) issue("worker", name);
-    workers_[name] = start(lab_->inside(name, {program("ringmaster-worker"),
-                                               "--state",
-                                               path(name),
-                                               "--controller",
-                                               lab_->address("desk") + ":7070",
-                                               "--ca",
-                                               path("pki/ca.crt"),
-                                               "--cert",
-                                               base + ".crt",
-                                               "--key",
-                                               base + ".key",
-                                               "--devices",
-                                               "cpu:1",
-                                               "--http",
-                                               "none",
-                                               "--data-address",
-                                               lab_->address(name),
-                                               "--orphan",
-                                               "stop",
-                                               "--orphan-after",
-                                               "60",
-                                               "--slots-on-machine",
-                                               "2"}));
+    const std::string base = path("pki/" + name), served = base + ".http";
+    if (!std::filesystem::exists(base + ".crt")) {
+        issue("worker", name);
+        issue("server", name + ".http", {"--san", lab_->address(name)});
+    }
+    std::vector<std::string> argv = {program("ringmaster-worker"), "--devices", "cpu:1"};
+    append(argv, {"--state", path(name), "--controller", lab_->address("desk") + ":7070"});
+    append(argv, {"--ca", path("pki/ca.crt"), "--cert", base + ".crt", "--key", base + ".key"});
+    append(argv, {"--data-address", lab_->address(name), "--slots-on-machine", "2"});
+    append(argv, {"--http", http_of(name, kWorkerHttp)});
+    if (monitored_) append(argv, {"--tls-cert", served + ".crt", "--tls-key", served + ".key"});
+    if (ranks_need_controller_) append(argv, {"--orphan", "stop", "--orphan-after", "60"});
+    workers_[name] = start(lab_->inside(name, argv));
 }
 
 void LabCluster::start_workers(int count) {

@@ -8,6 +8,7 @@
 
 #include "tests/e2e/support/e2e_test.h"
 #include "tests/lab/lab.h"
+#include "tests/support/small_disk.h"
 
 namespace rm::lab {
 
@@ -30,6 +31,8 @@ protected:
     void SetUp() override;  // skips where there are no namespaces
     ~LabCluster() override;
 
+    // Before `name` starts: its state directory is on this disk.
+    void keep_on(const SmallDisk& disk, const std::string& name);
     void start_controller(const std::vector<std::string>& more = {});
     void stop_controller();
     void stop_all();  // as the destructor does; for classes that destroy their hosts first
@@ -50,18 +53,27 @@ protected:
     std::string log_of(int rank) { return there({"logs", job_, "--rank", format("{}", rank)}).out; }
     // A file of the directory in which a worker keeps an attempt.
     Json attempt_file(const std::string& worker, std::int64_t epoch, const std::string& name);
+    pid_t rank_process(const std::string& worker, std::int64_t epoch) {
+        return attempt_file(worker, epoch, "shim.json")["ranks"][0]["pid"];
+    }
     // Expects every step up to the same last one in both logs, once.
     void expect_whole_logs();
     static void say(const std::string& text);
+
+    // Creates pki/NAME.crt and .key; returns their path without the ending.
+    std::string issue(const std::string& role, const std::string& name,
+                      const std::vector<std::string>& more = {});
 
     std::unique_ptr<Lab> lab_;
     std::unique_ptr<Process> controller_;
     std::map<std::string, std::unique_ptr<Process>> workers_;
     std::string job_;
+    bool monitored_ = false;             // daemons speak HTTPS, on kControllerHttp and kWorkerHttp
+    bool ranks_need_controller_ = true;  // without it, they stop after a minute
+    static constexpr int kControllerHttp = 7071, kWorkerHttp = 7072;
 
 private:
-    std::string issue(const std::string& role, const std::string& name,
-                      const std::vector<std::string>& more = {});
+    std::string http_of(const std::string& host, int port) const;
 };
 
 }  // namespace rm::lab

@@ -87,4 +87,8 @@ void Namespace::run(const std::function<void()>& work) const {
     RM_CHECK(entered, "{} cannot be entered", path());
 }
 
+void Namespace::enter() const {
+    RM_CHECK(::setns(fd_, CLONE_NEWNET) == 0, "{} cannot be entered", path());
+}
+
 }  // namespace rm::lab

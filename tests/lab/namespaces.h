@@ -24,6 +24,8 @@ public:
     void shell(const std::string& script) const;
     // Runs `work` on a thread in it and waits.
     void run(const std::function<void()>& work) const;
+    // From now on the calling thread, and what it starts, are in it.
+    void enter() const;
 
 private:
     int fd_;

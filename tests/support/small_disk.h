@@ -33,9 +33,10 @@ public:
     const std::string& why_not() const { return why_not_; }  // empty: the disk exists
     const std::string& path() const { return directory_.path(); }
     std::string file(const std::string& name) const { return directory_.file(name); }
-    // Fills it to the last page; tmpfs gives even a file of one byte a page.
+    // Fills it to the last page; tmpfs gives even a file of one byte a page. Once more: fills what
+    // has become free.
     void fill() const {
-        std::ofstream file(this->file("filler"), std::ios::binary);
+        std::ofstream file(this->file("filler"), std::ios::binary | std::ios::app);
         const std::string block(4096, 'x');
         while (file.write(block.data(), 4096).flush()) {
         }

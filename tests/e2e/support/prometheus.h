@@ -15,9 +15,11 @@
 namespace rm::e2e {
 
 // A Prometheus has these besides its targets.
-struct MonitoringFiles {
+struct Monitoring {
     std::vector<std::string> rules;  // patterns of files
     std::string alertmanager;        // host:port; empty: none
+    std::string interval = "1s";     // between scrapes, and between evaluations of rules
+    std::string tls;  // a viewer's PKI/NAME.crt and .key, and PKI/ca.crt; empty: HTTP
 };
 
 // A real Prometheus that finds the metrics of clusters by their http_sd addresses alone, every
@@ -29,7 +31,7 @@ public:
 
     // `controllers`: HTTP, host:port. Its files are named after `prefix`.
     Prometheus(const std::vector<std::string>& controllers, const std::string& prefix,
-               const MonitoringFiles& files = {})
+               const Monitoring& files = {})
         : address_(format("127.0.0.1:{}", free_port())) {
         write_file(prefix + ".yml", configuration(controllers, files));
         process_ = std::make_unique<Process>(
@@ -69,8 +71,9 @@ public:
 
 private:
     static std::string configuration(const std::vector<std::string>& controllers,
-                                     const MonitoringFiles& files) {
-        std::string text = "global: {scrape_interval: 1s, evaluation_interval: 1s}\n";
+                                     const Monitoring& files) {
+        std::string text = format("global: {{scrape_interval: {}, evaluation_interval: {}}}\n",
+                                  files.interval, files.interval);
         text += files.rules.empty() ? "" : "rule_files:\n";
         for (const std::string& pattern : files.rules)
             text += format("  - {}\n", pattern);
@@ -78,11 +81,19 @@ private:
             text +=
                 format("alerting: {{alertmanagers: [{{static_configs: [{{targets: ['{}']}}]}}]}}\n",
                        files.alertmanager);
-        text += "scrape_configs:\n  - job_name: ringmaster\n    http_sd_configs:\n";
+        const bool secure = !files.tls.empty();
+        const std::string tls = secure ? tls_config(files.tls) : "scheme: http";
+        text += format("scrape_configs:\n  - job_name: ringmaster\n    {}\n    http_sd_configs:\n",
+                       tls);
         for (const std::string& controller : controllers)
-            text += format("      - {{url: 'http://{}/api/v1/sd', refresh_interval: 1s}}\n",
-                           controller);
+            text += format("      - {{url: '{}://{}/api/v1/sd', refresh_interval: 1s{}{}}}\n",
+                           secure ? "https" : "http", controller, secure ? ", " : "",
+                           secure ? tls : "");
         return text;
+    }
+    static std::string tls_config(const std::string& viewer) {
+        return format("tls_config: {{ca_file: {}/ca.crt, cert_file: {}.crt, key_file: {}.key}}",
+                      viewer.substr(0, viewer.rfind('/')), viewer, viewer);
     }
     std::optional<Json> data(const std::string& path) const {
         Json parsed = Json::parse(http_get(address_, path), nullptr, false);
