@@ -52,8 +52,9 @@ Result<CurveReader> CurveReader::open(Database& database, StepSampler sampler) {
            database.prepare("SELECT epoch, data FROM curves WHERE job = ? AND rank = ? AND "
                             "quantity = ? AND last_step >= ? AND first_step <= ? "
                             "ORDER BY epoch, first_step"));
-    RM_TRY(Statement whole, database.prepare("SELECT epoch, received, report FROM steps WHERE "
-                                             "job = ? AND rank = ? ORDER BY id"));
+    RM_TRY(Statement whole,
+           database.prepare("SELECT epoch, received, report FROM steps WHERE "
+                            "job = ? AND rank = ? AND step >= ? AND step <= ? ORDER BY id"));
     RM_TRY(Statement span, database.prepare("SELECT MIN(first_step), MAX(first_step) FROM curves "
                                             "WHERE job = ? AND rank = ? AND quantity = ?"));
     RM_TRY(Statement received, database.prepare("SELECT step, received FROM steps WHERE job = ? "
@@ -109,7 +110,7 @@ Status CurveReader::read_chunks(const CurveQuery& query, const std::string& quan
 
 Status CurveReader::read_whole(const CurveQuery& query, std::map<std::string, ByEpoch>& lines) {
     if (!sampler_) return {};
-    sql_.whole.bind_all(query.job, query.rank);
+    sql_.whole.bind_all(query.job, query.rank, query.from_step, query.to_step.value_or(kLastStep));
     while (true) {
         RM_TRY(const bool more, sql_.whole.step());
         if (!more) return {};

@@ -11,8 +11,13 @@ namespace {
 constexpr int kPackedAtOnce = 64;
 constexpr int kThinnedAtOnce = 1;
 constexpr CurveLimits kJobLimits;  // rank 0
-constexpr CurveLimits kRankLimits{
-    .whole = 128, .whole_ended = 1, .points = 1 << 14, .points_old = 256, .points_ancient = 64};
+constexpr CurveLimits kRankLimits{.whole = 32,
+                                  .packed = 32,
+                                  .whole_ended = 1,
+                                  .chunk = 1 << 10,
+                                  .points = 1 << 14,
+                                  .points_old = 256,
+                                  .points_ancient = 64};
 
 ChunkValues values_of(std::string_view quantity) {
     return quantity == kStepTimes ? ChunkValues::whole : ChunkValues::real;
@@ -38,6 +43,10 @@ Result<CurveStore> CurveStore::open(Database& database, StepSampler sampler) {
            database.prepare("DELETE FROM steps WHERE epoch = ?1 AND rank = ?2 AND end_offset IN "
                             "(SELECT end_offset FROM steps WHERE epoch = ?1 AND rank = ?2 "
                             "ORDER BY end_offset LIMIT ?3)"));
+    RM_TRY(Statement last_chunk,
+           database.prepare(
+               "SELECT first_step, last_step, data FROM curves WHERE job = ? AND "
+               "rank = ? AND quantity = ? AND epoch = ? ORDER BY first_step DESC LIMIT 1"));
     RM_TRY(Statement put_chunk,
            database.prepare("INSERT OR REPLACE INTO curves (job, rank, quantity, epoch, "
                             "first_step, last_step, data) VALUES (?, ?, ?, ?, ?, ?, ?)"));
@@ -60,9 +69,10 @@ Result<CurveStore> CurveStore::open(Database& database, StepSampler sampler) {
                             "quantity = ? ORDER BY epoch, first_step"));
     RM_TRY(Statement drop_line,
            database.prepare("DELETE FROM curves WHERE job = ? AND rank = ? AND quantity = ?"));
-    Statements statements{std::move(oldest),     std::move(drop),       std::move(put_chunk),
-                          std::move(put_rank),   std::move(long_ranks), std::move(set_points),
-                          std::move(quantities), std::move(chunks),     std::move(drop_line)};
+    Statements statements{std::move(oldest),     std::move(drop),       std::move(last_chunk),
+                          std::move(put_chunk),  std::move(put_rank),   std::move(long_ranks),
+                          std::move(set_points), std::move(quantities), std::move(chunks),
+                          std::move(drop_line)};
     CurveStore store(std::move(statements), std::move(sampler));
     RM_RETURN_IF_ERROR(store.count_whole(database));
     return store;
@@ -86,7 +96,7 @@ Status CurveStore::kept_step(Epoch epoch, int rank, WallTime received) {
     ++whole.count;
     whole.newest = received;
     const CurveLimits limits = curve_limits(rank);
-    if (!sampler_ || whole.count < 2 * limits.whole) return {};
+    if (!sampler_ || whole.count < limits.whole + limits.packed) return {};
     return pack(epoch, rank, whole.count - limits.whole);
 }
 
@@ -106,13 +116,30 @@ Status CurveStore::pack(Epoch epoch, int rank, int count) {
         for (const auto& [quantity, value] : report->samples)
             lines[quantity].add(report->step, value);
     }
+    const auto points = std::ssize(lines[std::string(kStepTimes)].steps);
     for (const auto& [quantity, line] : lines)
-        RM_RETURN_IF_ERROR(put({job, rank, quantity}, epoch, line));
+        RM_RETURN_IF_ERROR(append({job, rank, quantity}, epoch, line));
     RM_RETURN_IF_ERROR(sql_.drop.bind_all(epoch, rank, count).run());
     whole_[{epoch.value, rank}].count -= count;
-    if (lines.empty()) return {};
-    const auto points = static_cast<std::int64_t>(lines.at(std::string(kStepTimes)).size());
+    if (points == 0) return {};
     return sql_.put_rank.bind_all(job, rank, points, newest).run();
+}
+
+// The attempt's last chunk takes the line while it has room; put() then replaces it.
+Status CurveStore::append(const LineKey& key, Epoch epoch, const CurveLine& line) {
+    if (line.size() == 0) return {};
+    CurveLine chunk;
+    sql_.last_chunk.bind_all(key.job, key.rank, key.quantity, epoch);
+    RM_TRY(const bool found, sql_.last_chunk.step());
+    const bool has_room =
+        found && sql_.last_chunk.whole(1) < line.steps.front() &&
+        line.steps.back() - sql_.last_chunk.whole(0) < curve_limits(key.rank).chunk;
+    // A damaged chunk stays as it is: it must not end the writing of telemetry.
+    if (has_room && !decode_chunk(sql_.last_chunk.text(2), chunk)) chunk = {};
+    sql_.last_chunk.reset();
+    chunk.steps.insert(chunk.steps.end(), line.steps.begin(), line.steps.end());
+    chunk.values.insert(chunk.values.end(), line.values.begin(), line.values.end());
+    return put(key, epoch, chunk);
 }
 
 Status CurveStore::put(const LineKey& key, Epoch epoch, const CurveLine& line) {

@@ -18,8 +18,10 @@ namespace rm {
 
 // How many reports of a rank are kept whole, and how many points its lines keep.
 struct CurveLimits {
-    int whole = 1024;           // reports, at least; twice as many at most
+    int whole = 512;            // reports, at least
+    int packed = 256;           // at once, as soon as there are so many more
     int whole_ended = 64;       // after kEnded without a report
+    int chunk = 1 << 14;        // steps of one that still grows, so that a long line has few
     int points = 1 << 20;       // of a line, at most; half as many at least
     int points_old = 4096;      // of lines whose last step is older than kOld
     int points_ancient = 1024;  // than kAncient
@@ -57,6 +59,7 @@ private:
     struct Statements {
         Statement oldest;
         Statement drop;
+        Statement last_chunk;
         Statement put_chunk;
         Statement put_rank;
         Statement long_ranks;
@@ -70,6 +73,7 @@ private:
 
     Status count_whole(Database& database);
     Status pack(Epoch epoch, int rank, int count);
+    Status append(const LineKey& key, Epoch epoch, const CurveLine& line);
     Status put(const LineKey& key, Epoch epoch, const CurveLine& line);
     Result<bool> pack_ended(WallTime now);
     Result<bool> thin_long(WallTime now);

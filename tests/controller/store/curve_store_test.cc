@@ -94,8 +94,8 @@ void expect_steps(const CurveLine& line, std::int64_t first, std::int64_t last) 
 TEST(Curves, OfPackedReportsAreThoseOfWholeOnes) {
     Curves t;
     t.train(1, 5000);
-    EXPECT_LT(t.whole(), 2048u) << "the others are packed";
-    EXPECT_GE(t.whole(), 1024u);
+    EXPECT_LT(t.whole(), 768u) << "the others are packed";
+    EXPECT_GE(t.whole(), 512u);
     const Curves::TimedCurve curve = t.read();
     expect_steps(curve.line, 1, 5000);
     for (std::size_t i = 0; i < curve.line.size(); ++i) {
@@ -104,6 +104,17 @@ TEST(Curves, OfPackedReportsAreThoseOfWholeOnes) {
                         static_cast<float>(loss_at(step)));
         EXPECT_EQ(curve.times[i].micros, kStart.micros + step * kSecond);
     }
+}
+
+TEST(Curves, GrowOneChunkUntilItIsLarge) {
+    Curves t;
+    t.train(1, 40'000);
+    Database database = Database::open(t.paths.database, Access::read).value();
+    Statement chunks =
+        database.prepare("SELECT COUNT(*) FROM curves WHERE quantity = 'loss'").value();
+    ASSERT_TRUE(chunks.step().value());
+    EXPECT_EQ(chunks.whole(0), 3) << "16,384 steps in one";
+    expect_steps(t.read().line, 1, 40'000);
 }
 
 TEST(Curves, OfAWindowBeginWhereItDoes) {
@@ -210,7 +221,7 @@ TEST(Curves, SurviveARestartOfTheController) {
     t.train(1, 1500);
     t.store = TelemetryStore::open(t.paths, {1 << 20}, sample).value();
     t.train(1501, 3000);
-    EXPECT_LT(t.whole(), 2048u) << "the reports of before the restart count";
+    EXPECT_LT(t.whole(), 768u) << "the reports of before the restart count";
     expect_steps(t.read().line, 1, 3000);
 }
 
