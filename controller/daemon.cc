@@ -263,8 +263,7 @@ public:
         services_.push_back(make_job_service(ops_, gatekeeper_));
         services_.push_back(make_node_service(ops_));
         services_.push_back(make_topology_service(ops_, surveys_, *stores_.surveys));
-        services_.push_back(
-            make_admin_service(audit_, *stores_.audit_reader, directory_.file("control.db")));
+        services_.push_back(make_admin_service(audit_, *stores_.audit_reader, directory_.path()));
         services_.push_back(make_worker_service(session_, ops_, telemetry_, surveys_, gatekeeper_));
         services_.push_back(make_rendezvous_service(exchange_, control_, gatekeeper_));
         std::vector<grpc::Service*> services;
@@ -356,13 +355,15 @@ private:
 
 }  // namespace
 
-Result<std::string> restore_state(const std::string& backup, const std::string& state_dir) {
+Result<std::string> restore_state(const Backups& backups, const std::string& state_dir) {
     RM_TRY(const StateDir directory, StateDir::open(state_dir));
     RM_TRY(const std::string aside,
-           restore_database(backup, directory.path(), SystemClock().wall()));
-    if (aside.empty()) return format("restored {} to {}", backup, directory.path());
-    return format("restored {} to {}; what was there is kept as {}", backup, directory.path(),
-                  aside);
+           restore_databases(backups, directory.path(), SystemClock().wall()));
+    const std::string both = backups.telemetry.empty()
+                                 ? backups.control
+                                 : format("{} and {}", backups.control, backups.telemetry);
+    if (aside.empty()) return format("restored {} to {}", both, directory.path());
+    return format("restored {} to {}; what was there is kept as {}", both, directory.path(), aside);
 }
 
 Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {

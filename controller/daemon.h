@@ -11,6 +11,7 @@
 #include "controller/core/state.h"
 #include "controller/http/routes.h"
 #include "controller/session.h"
+#include "controller/store/backup.h"
 #include "controller/store/space_guard.h"
 #include "controller/survey/survey_core.h"
 #include "service/security/authenticator.h"
@@ -52,6 +53,6 @@ public:
 
 // Replaces the database of a stopped controller by a backup; returns a message for the user.
 // FAILED_PRECONDITION: a controller runs on that state directory.
-Result<std::string> restore_state(const std::string& backup, const std::string& state_dir);
+Result<std::string> restore_state(const Backups& backups, const std::string& state_dir);
 
 }  // namespace rm

@@ -37,7 +37,7 @@ struct Flags {
     std::string survey_every = "6 h";
     std::string max_bypass = "1 h";
     std::string prices;
-    std::string restore;  // a backup; empty: serve
+    rm::Backups restore;  // without one of control.db: serve
 };
 
 void declare_security(CLI::App& app, Flags& flags) {
@@ -82,9 +82,14 @@ void declare(CLI::App& app, Flags& flags) {
                    "What devices cost and which power they take (docs/formats/prices.md)")
         ->type_name("FILE");
     add("--rank-log-cap", flags.rank_log_cap, "", "Log kept per rank, such as 64MiB");
-    app.add_option("--restore", flags.restore,
-                   "Restore this backup and exit; the controller must be stopped")
-        ->type_name("FILE");
+    CLI::Option* const restore =
+        app.add_option("--restore", flags.restore.control,
+                       "Restore this backup and exit; the controller must be stopped")
+            ->type_name("FILE");
+    app.add_option("--restore-telemetry", flags.restore.telemetry,
+                   "Restore this backup of the telemetry with it")
+        ->type_name("FILE")
+        ->needs(restore);
 }
 
 constexpr rm::Example kExamples[] = {
@@ -171,7 +176,7 @@ rm::Status restore(const Flags& flags) {
 }
 
 rm::Status run(const Flags& flags, const sigset_t& signals) {
-    if (!flags.restore.empty()) return restore(flags);
+    if (!flags.restore.control.empty()) return restore(flags);
     RM_TRY(rm::DaemonOptions options, to_options(flags));
     RM_TRY(const std::unique_ptr<rm::Daemon> daemon, rm::Daemon::start(std::move(options)));
     int number = 0;
@@ -209,7 +214,8 @@ int main(int argc, char** argv) {
     const rm::Status status = run(flags, signals);
     if (status) return 0;
     // A backup is restored on behalf of `ringmaster restore`.
-    const char* const program = flags.restore.empty() ? "ringmaster-controller" : "ringmaster";
+    const char* const program =
+        flags.restore.control.empty() ? "ringmaster-controller" : "ringmaster";
     std::fprintf(stderr, "%s: %s\n", program, status.error().message.c_str());
     return status.error().code == rm::ErrorCode::invalid_argument ? rm::kExitUsage : 1;
 }

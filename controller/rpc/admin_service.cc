@@ -31,8 +31,8 @@ private:
 
 class AdminService final : public pb::AdminService::Service {
 public:
-    AdminService(AuditLoop& audit, AuditReader& reader, std::string database)
-        : audit_(audit), reader_(reader), database_(std::move(database)) {}
+    AdminService(AuditLoop& audit, AuditReader& reader, std::string state_dir)
+        : audit_(audit), reader_(reader), state_dir_(std::move(state_dir)) {}
 
     grpc::Status Audit(grpc::ServerContext*, const pb::ListAuditRequest* request,
                        pb::ListAuditReply* reply) override {
@@ -40,10 +40,12 @@ public:
         return answer(list_audit(reader_, *request), reply);
     }
 
-    grpc::Status Backup(grpc::ServerContext*, const pb::BackupRequest*,
+    grpc::Status Backup(grpc::ServerContext*, const pb::BackupRequest* request,
                         grpc::ServerWriter<pb::BackupPiece>* stream) override {
-        const RemovedAtEnd copy(format("{}.sending-{}", database_, ++number_));
-        if (const Status made = backup_database(database_, copy.path()); !made) {
+        const std::string database =
+            format("{}/{}.db", state_dir_, request->telemetry() ? "telemetry" : "control");
+        const RemovedAtEnd copy(format("{}.sending-{}", database, ++number_));
+        if (const Status made = backup_database(database, copy.path()); !made) {
             return to_grpc(made);
         }
         std::ifstream file(copy.path(), std::ios::binary);
@@ -59,15 +61,15 @@ public:
 private:
     AuditLoop& audit_;
     AuditReader& reader_;
-    const std::string database_;
+    const std::string state_dir_;
     std::atomic<int> number_{0};
 };
 
 }  // namespace
 
 std::unique_ptr<grpc::Service> make_admin_service(AuditLoop& audit, AuditReader& reader,
-                                                  const std::string& database) {
-    return std::make_unique<AdminService>(audit, reader, database);
+                                                  const std::string& state_dir) {
+    return std::make_unique<AdminService>(audit, reader, state_dir);
 }
 
 }  // namespace rm

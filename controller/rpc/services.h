@@ -27,7 +27,7 @@ std::unique_ptr<grpc::Service> make_topology_service(OpsContext& context, Survey
                                                      SurveyStore& store);
 // `database`: control.db.
 std::unique_ptr<grpc::Service> make_admin_service(AuditLoop& audit, AuditReader& reader,
-                                                  const std::string& database);
+                                                  const std::string& state_dir);
 std::unique_ptr<grpc::Service> make_worker_service(const SessionContext& session,
                                                    OpsContext& context, TelemetryLoop& telemetry,
                                                    SurveyLoop& surveys,

@@ -54,14 +54,56 @@ Status check_whole(Database& database, const std::string& path) {
     return data_loss("{} is damaged: {}", path, check.text(0));
 }
 
+// A database of a controller's state directory.
+struct KeptDatabase {
+    const char* file;
+    Schema schema;
+    const char* query;  // that only a database of this kind answers
+    const char* what;   // it is, for messages
+};
+KeptDatabase kept_control() {
+    return {"control.db", control_schema(), "SELECT cluster_id FROM meta", "a controller"};
+}
+KeptDatabase kept_telemetry() {
+    return {"telemetry.db",
+            {telemetry_migrations()},
+            "SELECT reports_offset FROM streams",
+            "a controller's telemetry"};
+}
+
 // Checks that the backup is whole and has a schema that this program can migrate.
-Status check_backup(const std::string& path) {
+Status check_backup(const std::string& path, const KeptDatabase& kept) {
     RM_TRY(Database database, Database::open(path, Access::read));
     RM_RETURN_IF_ERROR(check_whole(database, path));
-    RM_RETURN_IF_ERROR(check_not_newer(path, control_schema()));
+    const bool is_one = database.prepare(kept.query).ok();
     RM_TRY(const int version, database.user_version());
-    if (version > 0 && database.prepare("SELECT cluster_id FROM meta")) return {};
-    return data_loss("{} is not a backup of a controller", path);
+    if (version == 0 || !is_one) return data_loss("{} is not a backup of {}", path, kept.what);
+    return check_not_newer(path, kept.schema);
+}
+
+// A copy of the backup beside the database that it will replace.
+Result<std::string> copied_beside(const std::string& backup, const std::string& state_dir,
+                                  const KeptDatabase& kept) {
+    RM_RETURN_IF_ERROR(check_backup(backup, kept));
+    std::string fresh = format("{}/{}.restoring", state_dir, kept.file);
+    RM_RETURN_IF_ERROR(backup_database(backup, fresh));
+    return fresh;
+}
+
+// Keeps what is at `path`; returns where, or nothing.
+Result<std::string> kept_aside(const std::string& path, WallTime now) {
+    if (::access(path.c_str(), F_OK) != 0) return std::string();
+    std::string aside = format("{}.replaced-{}", path, stamp(now));
+    // A backup includes the commits in the write-ahead log. A database that cannot be read any
+    // more is kept as it is.
+    if (!backup_database(path, aside)) RM_RETURN_IF_ERROR(move_aside(path, aside));
+    return aside;
+}
+
+Status put_in_place(const std::string& fresh, const std::string& path) {
+    std::remove((path + "-wal").c_str());
+    std::remove((path + "-shm").c_str());
+    return rename_durably(fresh, path);
 }
 
 std::string backup_name(WallTime time) {
@@ -149,25 +191,24 @@ Status check_may_found(const std::string& state_dir) {
     return {};
 }
 
-Result<std::string> restore_database(const std::string& backup, const std::string& state_dir,
-                                     WallTime now) {
-    RM_RETURN_IF_ERROR(check_backup(backup));
-    const std::string path = state_dir + "/control.db";
-    // Copy first: a failure up to here leaves the database as it was.
-    const std::string fresh = path + ".restoring";
-    RM_RETURN_IF_ERROR(backup_database(backup, fresh));
-    std::string aside;
-    if (::access(path.c_str(), F_OK) == 0) {
-        aside = format("{}.replaced-{}", path, stamp(now));
-        // A backup includes the commits in the write-ahead log. A database that cannot be read any
-        // more is kept as it is.
-        if (!backup_database(path, aside)) RM_RETURN_IF_ERROR(move_aside(path, aside));
+Result<std::string> restore_databases(const Backups& backups, const std::string& state_dir,
+                                      WallTime now) {
+    // Copy first: a failure up to here leaves the databases as they were.
+    RM_TRY(const std::string control, copied_beside(backups.control, state_dir, kept_control()));
+    std::string telemetry;
+    if (!backups.telemetry.empty()) {
+        RM_TRY(telemetry, copied_beside(backups.telemetry, state_dir, kept_telemetry()));
     }
-    std::ofstream(restore_marker(state_dir)) << backup << "\n";
+    const std::string path = state_dir + "/control.db";
+    RM_TRY(std::string aside, kept_aside(path, now));
+    if (!telemetry.empty()) {
+        const std::string there = state_dir + "/telemetry.db";
+        RM_RETURN_IF_ERROR(kept_aside(there, now));
+        RM_RETURN_IF_ERROR(put_in_place(telemetry, there));
+    }
+    std::ofstream(restore_marker(state_dir)) << backups.control << "\n";
     RM_RETURN_IF_ERROR(sync(restore_marker(state_dir)));
-    std::remove((path + "-wal").c_str());
-    std::remove((path + "-shm").c_str());
-    RM_RETURN_IF_ERROR(rename_durably(fresh, path));
+    RM_RETURN_IF_ERROR(put_in_place(control, path));
     return aside;
 }
 

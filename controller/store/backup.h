@@ -5,7 +5,8 @@
 #include "base/clock.h"
 #include "base/result.h"
 
-// Copies of control.db: taken while the controller writes, restored while it does not run.
+// Copies of control.db, and of telemetry.db where a user asks for one: taken while the controller
+// writes, restored while it does not run.
 namespace rm {
 
 // Makes a consistent copy at `target`, which appears whole and durable or not at all.
@@ -27,12 +28,18 @@ std::string restore_advice(const std::string& state_dir);
 // beside it. A new cluster would refuse the old one's workers.
 Status check_may_found(const std::string& state_dir);
 
-// Replaces `<state_dir>/control.db` by `backup`; the caller holds the state directory.
-// Keeps the old file as control.db.replaced-<UTC time> and returns that path (empty: there was
-// none). The next start finds restore_marker(). DATA_LOSS: the backup is damaged or no control
-// database; FAILED_PRECONDITION: a newer program wrote it.
-Result<std::string> restore_database(const std::string& backup, const std::string& state_dir,
-                                     WallTime now);
+struct Backups {
+    std::string control;
+    std::string telemetry;  // empty: telemetry.db stays
+};
+
+// Replaces `<state_dir>/control.db` and, where one is given, telemetry.db by backups; the caller
+// holds the state directory. Keeps the old files as NAME.replaced-<UTC time> and returns the path
+// of control.db's (empty: there was none). The next start finds restore_marker(). Nothing is
+// replaced after DATA_LOSS: a backup is damaged or of something else; FAILED_PRECONDITION: a newer
+// program wrote it.
+Result<std::string> restore_databases(const Backups& backups, const std::string& state_dir,
+                                      WallTime now);
 
 // Path of the file that marks restored tables on which no controller has started yet.
 std::string restore_marker(const std::string& state_dir);

@@ -426,9 +426,9 @@ TEST(Restore, IsForAStoppedControllerAndBringsBackWhatWas) {
     const std::string backup = backup_of(running);
     const std::string lost = running.submit(small_spec(), "r2");
     const std::string state = running.directory.file("state");
-    EXPECT_EQ(restore_state(backup, state).error().code, ErrorCode::failed_precondition);
+    EXPECT_EQ(restore_state({backup, ""}, state).error().code, ErrorCode::failed_precondition);
     running.daemon.reset();
-    const auto said = restore_state(backup, state);
+    const auto said = restore_state({backup, ""}, state);
     ASSERT_TRUE(said) << said.error().message;
     EXPECT_NE(said->find("control.db.replaced-"), std::string::npos) << *said;
     running.start();

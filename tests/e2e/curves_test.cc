@@ -64,6 +64,16 @@ protected:
         ASSERT_GE(attempts.size(), 2u);
         ASSERT_NE(attempts.back()["placement"][0].value("nodeId", ""), first) << "rank 0 has moved";
     }
+    // A controller with nothing but the backups.
+    void move_to_another_machine() {
+        controller_->signal(SIGTERM);
+        controller_->wait(Seconds{30});
+        std::filesystem::rename(path("c"), path("gone"));
+        const Finished restored =
+            cli({"restore", path("b.db"), "--state", path("c"), "--telemetry", path("t.db")});
+        ASSERT_EQ(restored.code, 0) << restored.err;
+        start_controller();
+    }
     void kill_rank(const std::string& worker) {
         const std::string file = path(format("{}/attempts/e1/shim.json", worker));
         const Json shim = Json::parse(read_file(file), nullptr, false);
@@ -133,12 +143,14 @@ TEST_F(CurvesOfAMove, HaveEveryStepOnce) {
     }
     workers_.clear();
     EXPECT_EQ(plotted(), points);
-    ASSERT_EQ(there({"backup", path("b.db")}).code, 0);
+    ASSERT_EQ(there({"backup", path("b.db"), "--telemetry", path("t.db")}).code, 0);
     controller_->signal(SIGTERM);
     controller_->wait(Seconds{30});
     const Finished restored = cli({"restore", path("b.db"), "--state", path("c")});
     ASSERT_EQ(restored.code, 0) << restored.err;
     start_controller();
+    EXPECT_EQ(plotted(), points);
+    move_to_another_machine();
     EXPECT_EQ(plotted(), points);
 }
 

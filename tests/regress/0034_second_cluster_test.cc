@@ -82,7 +82,7 @@ TEST_F(SecondCluster, TheBackupGoesInThePlaceOfDamagedTables) {
         std::fstream file(tables_, std::ios::in | std::ios::out | std::ios::binary);
         file.write("no database at all", 18);
     }
-    const auto restored = restore_state(backup_, running_.directory.file("state"));
+    const auto restored = restore_state({backup_, ""}, running_.directory.file("state"));
     ASSERT_TRUE(restored) << restored.error().message;
     running_.start();
 }

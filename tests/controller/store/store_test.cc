@@ -6,6 +6,7 @@
 #include "controller/store/backup.h"
 #include "controller/store/control_store.h"
 #include "controller/store/sqlite.h"
+#include "controller/store/telemetry_store.h"
 #include "tests/controller/store/stored_events.h"
 #include "tests/controller/world.h"
 #include "tests/support/temp_dir.h"
@@ -368,7 +369,7 @@ struct Restorable : Kept {
         live_a_life(*this);
     }
     Status restore() {
-        RM_TRY(aside, restore_database(backup, state_dir, now));
+        RM_TRY(aside, restore_databases({backup, ""}, state_dir, now));
         return {};
     }
 };
@@ -413,7 +414,7 @@ TEST(Restore, LeavesNoLogOfTheOldTablesBesideTheBackup) {
     for (const char* suffix : {"", "-wal"})
         std::filesystem::copy_file(world.path + suffix, crashed.file("control.db") + suffix);
     ASSERT_GT(std::filesystem::file_size(crashed.file("control.db-wal")), 0u);
-    const auto aside = restore_database(world.backup, crashed.path(), world.now);
+    const auto aside = restore_databases({world.backup, ""}, crashed.path(), world.now);
     ASSERT_TRUE(aside) << aside.error().message;
     EXPECT_FALSE(std::filesystem::exists(crashed.file("control.db-wal")));
     const auto load = [](const std::string& path) {
@@ -435,6 +436,28 @@ TEST(Restore, RefusesWhatIsDamagedAndTouchesNothing) {
     EXPECT_FALSE(world.restore());
     EXPECT_FALSE(std::filesystem::exists(restore_marker(world.state_dir)));
     EXPECT_EQ(flatten_tables(world.reopened()), later);
+}
+
+TEST(Restore, PutsTheTelemetryInPlaceToo) {
+    Restorable world;
+    const TempDir elsewhere;
+    const std::string telemetry = world.directory.file("telemetry-backup.db");
+    const std::string database = world.directory.file("telemetry.db");
+    ASSERT_TRUE(TelemetryStore::open({database, world.directory.file("logs")}, {1 << 20}));
+    ASSERT_TRUE(backup_database(database, telemetry));
+    ASSERT_TRUE(restore_databases({world.backup, telemetry}, elsewhere.path(), world.now));
+    EXPECT_TRUE(std::filesystem::exists(elsewhere.file("telemetry.db")));
+}
+
+TEST(Restore, RefusesOneDatabaseInPlaceOfTheOther) {
+    Restorable world;
+    const TempDir elsewhere;
+    const auto refused =
+        restore_databases({world.backup, world.backup}, elsewhere.path(), world.now);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message,
+              format("{} is not a backup of a controller's telemetry", world.backup));
+    EXPECT_FALSE(std::filesystem::exists(elsewhere.file("control.db")));
 }
 
 TEST(Restore, RefusesABackupOfANewerProgram) {
