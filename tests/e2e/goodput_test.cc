@@ -1,7 +1,8 @@
 // Where the wall time of a job goes, through real daemons: a slow disk, a rank that stands still
-// for a while, and one that is killed.
+// for a while, one that is killed, and a node that is drained.
 #include <chrono>
 #include <cmath>
+#include <sstream>
 #include <thread>
 
 #include "tests/e2e/support/daemons.h"
@@ -10,14 +11,14 @@
 namespace rm::e2e {
 namespace {
 
-constexpr int kSteps = 400;
+constexpr int kSteps = 600;
 
 class Goodput : public Daemons {
 protected:
-    Goodput() : Daemons(2) {}
+    Goodput() : Daemons(3) {}
     void SetUp() override {
         start_controller({"--http", "127.0.0.1:0"});
-        for (const char* name : {"w0", "w1"})
+        for (const char* name : {"w0", "w1", "w2"})
             start_worker_on_a_slow_disk(name);
     }
     void start_worker_on_a_slow_disk(const std::string& name) {
@@ -35,9 +36,22 @@ protected:
                    shown["lastStep"].value("step", std::int64_t{0}) >= step;
         });
     }
-    pid_t rank_process(const std::string& worker, int epoch) const {
-        const std::string file = path(format("{}/attempts/e{}/shim.json", worker, epoch));
-        return Json::parse(read_file(file), nullptr, false)["ranks"][0]["pid"].get<pid_t>();
+    // The node of a rank in the newest attempt.
+    std::string node_of(std::size_t rank) {
+        return job()["attempts"].back()["placement"][rank]["nodeId"];
+    }
+    pid_t rank_process(std::size_t rank) {
+        const Json attempt = job()["attempts"].back();
+        const std::string node = attempt["placement"][rank]["nodeId"];
+        for (const auto& [name, worker] : workers_) {
+            const Json self = Json::parse(read_file(path(name + "/worker.json")));
+            if (self["node_id"] != node) continue;
+            const int epoch = attempt["epoch"];
+            const std::string file = path(format("{}/attempts/e{}/shim.json", name, epoch));
+            return Json::parse(read_file(file))["ranks"][0]["pid"];
+        }
+        ADD_FAILURE() << "no worker is " << node;
+        return 0;
     }
     // Seconds by cause, and `good`, as the controller exports them.
     std::map<std::string, double> times() const {
@@ -73,18 +87,21 @@ TEST_F(Goodput, AndBadputByCauseAddUpToTheWallTimeOfAJob) {
     submit_job(
         {.stages = format("  - {{context: 256, batch: 512, tokens: {}, learning_rate: 1e-3}}\n",
                           512 * kSteps),
-         .extra = format("checkpoint: {{dir: {}, every: 100 steps}}\nretry: {{max: 5}}\n",
+         .extra = format("checkpoint: {{dir: {}, every: 150 steps}}\nretry: {{max: 5}}\n",
                          path("kept"))});
     ASSERT_TRUE(reaches_step(130)) << job().dump(2);
-    const pid_t stopped = rank_process("w1", 1);
+    const pid_t stopped = rank_process(1);
     kill(stopped, SIGSTOP);
     std::this_thread::sleep_for(std::chrono::seconds(4));
     kill(stopped, SIGCONT);
     ASSERT_TRUE(reaches_step(220)) << job().dump(2);
-    kill(rank_process("w0", 1), SIGKILL);
+    kill(rank_process(0), SIGKILL);
+    ASSERT_TRUE(reaches_step(300)) << job().dump(2);
+    ASSERT_EQ(there({"drain", node_of(1)}).code, 0);
     ASSERT_TRUE(wait_until(Seconds{120}, [&] { return job().value("state", "") == "succeeded"; }))
         << job().dump(2);
     const Json done = job();
+    ASSERT_EQ(done["attempts"].size(), 3u) << done.dump(2);
     const double wall = seconds_of(done["ended"]) - seconds_of(done["submitted"]);
     std::map<std::string, double> seconds;
     EXPECT_TRUE(wait_until(Seconds{30},
@@ -101,7 +118,7 @@ TEST_F(Goodput, AndBadputByCauseAddUpToTheWallTimeOfAJob) {
     EXPECT_GT(seconds["good"], 1);
     EXPECT_NEAR(seconds["stall"], 4, 1.5) << "a rank stood still";
     EXPECT_GT(seconds["checkpoint"], 0.3) << "the disk is slow";
-    EXPECT_GT(seconds["restore"], 0.1) << "the second attempt has read a checkpoint";
+    EXPECT_GT(seconds["restore"], 0.1) << "two attempts have read a checkpoint";
     EXPECT_GT(seconds["recomputed"], 0) << "the killed attempt had steps after its checkpoint";
     EXPECT_GT(seconds["start"], 0.1);
     EXPECT_GT(seconds["queue"], 0.5) << "a failed job is tried again after a while";
