@@ -6,6 +6,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
@@ -56,6 +57,8 @@ struct Shared {
     HttpLimits limits;
     std::optional<asio::ssl::context> tls;
     std::set<Place*> places;
+    asio::thread_pool* slow = nullptr;  // where answers that come later are made
+    std::size_t waiting = 0;            // for them
 };
 
 // The connection to replace. Null: all are being answered.
@@ -148,15 +151,21 @@ HttpRequest to_request(Request& request, const Caller& caller) {
             .is_marked = request.count("X-Ringmaster") > 0};
 }
 
-HttpResponse answer(Shared& shared, Request& request, const Caller& caller) {
-    if (auto refused = refusal(shared, request)) return *std::move(refused);
+template <typename Make>
+HttpResponse made(const Make& make, const std::string& target) {
     try {
-        return shared.handler(to_request(request, caller));
+        return make();
     } catch (const std::exception& e) {
         log_event(LogLevel::error, "http_handler_failed",
-                  {{"target", view(request.target())}, {"error", e.what()}});
+                  {{"target", target}, {"error", e.what()}});
         return plain(500, format("{}\n", e.what()));
     }
+}
+
+HttpResponse answer(Shared& shared, Request& request, const Caller& caller) {
+    if (auto refused = refusal(shared, request)) return *std::move(refused);
+    const std::string target(view(request.target()));
+    return made([&] { return shared.handler(to_request(request, caller)); }, target);
 }
 
 Response to_message(HttpResponse response, const Request& request) {
@@ -253,6 +262,7 @@ private:
         if (!failure) {
             Request request = parser_->release();
             HttpResponse response = answer(shared_, request, caller_);
+            if (response.later) return answer_later(std::move(response.later), std::move(request));
             if (request.method() == http::verb::head) response.feed = nullptr;
             if (response.feed != nullptr) attend(*response.feed, view(request["Last-Event-ID"]));
             return write(to_message(std::move(response), request));
@@ -262,6 +272,24 @@ private:
             request.keep_alive(false);
             write(to_message(*refused, request));
         }
+    }
+
+    // The last owner of a connection must be on the server's thread: the other one hands it back.
+    void answer_later(std::function<HttpResponse()> make, Request request) {
+        if (shared_.waiting >= shared_.limits.waiting)
+            return write(to_message(plain(503, "too many requests wait for an answer\n"), request));
+        ++shared_.waiting;
+        answering = true;
+        asio::post(*shared_.slow, [self = this->shared_from_this(), make = std::move(make),
+                                   request = std::move(request)]() mutable {
+            HttpResponse response = made(make, std::string(view(request.target())));
+            const auto executor = self->stream_.get_executor();
+            asio::post(executor, [self = std::move(self),
+                                  message = to_message(std::move(response), request)] {
+                --self->shared_.waiting;
+                self->write(message);
+            });
+        });
     }
 
     // nullopt if there is no client to tell: the client went away or was too slow.
@@ -382,10 +410,16 @@ Error cannot_listen(const HostPort& address, const error_code& failure) {
 struct HttpServer::Impl {
     Shared shared;  // before io, whose connections use it
     asio::io_context io{1};
+    asio::thread_pool slow;  // after io, whose connections its work owns
     tcp::acceptor acceptor{io};
     asio::steady_timer retry{io};
     HostPort bound;
     std::thread thread;
+
+    explicit Impl(const HttpLimits& limits) : slow(limits.slow_threads) {
+        shared.limits = limits;
+        shared.slow = &slow;
+    }
 
     Status listen(const HostPort& address) {
         error_code failure;
@@ -429,9 +463,8 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(std::string_view address, 
                                                       HttpLimits limits,
                                                       const std::optional<KeyPair>& tls) {
     RM_TRY(const HostPort parsed, parse_listener(address, tls ? Wire::tls : Wire::plain));
-    auto impl = std::make_unique<Impl>();
+    auto impl = std::make_unique<Impl>(limits);
     impl->shared.handler = std::move(handler);
-    impl->shared.limits = limits;
     if (tls) {
         RM_TRY(impl->shared.tls, http_tls(*tls));
     }
@@ -443,7 +476,10 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(std::string_view address, 
 
 HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
+// Answers that are being made are waited for; those that have not begun are given up.
 HttpServer::~HttpServer() {
+    impl_->slow.stop();
+    impl_->slow.join();
     impl_->io.stop();
     impl_->thread.join();
 }

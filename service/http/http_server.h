@@ -45,10 +45,12 @@ struct HttpResponse {
     std::vector<std::pair<std::string, std::string>> headers;  // further ones
     // Outlives the server. Set: the answer is a stream of its messages, after `body`, without end.
     EventFeed* feed = nullptr;
+    // Set: the answer is what this returns. It is called on another thread and may take seconds.
+    std::function<HttpResponse()> later = nullptr;
 };
 
-// Called on the server's one thread: it must not block for longer than a commit takes. An exception
-// becomes a 500 with its message.
+// Called on the server's one thread: it must not block for longer than a commit takes; an answer
+// that takes longer comes `later`. An exception becomes a 500 with its message.
 using HttpHandler = std::function<HttpResponse(const HttpRequest&)>;
 
 struct HttpLimits {
@@ -60,13 +62,18 @@ struct HttpLimits {
     // Beyond this, a new connection replaces one that is not being answered: among those of the
     // address with the most connections, the one that has been silent longest.
     std::size_t connections = 256;
+    // Answers that come later: so many at a time, and so many requests that wait for theirs; a
+    // further one is answered 503.
+    std::size_t slow_threads = 2;
+    std::size_t waiting = 32;
 };
 
 // An HTTP/1.1 server with keep-alive on its own thread: on loopback, or anywhere with a
 // certificate, which means TLS 1.3 and nothing older. It asks clients for a certificate and hands
 // it to the handler, which judges it. Requests whose Host is neither a loopback name nor one of the
 // certificate's names are answered 403, so that a foreign web page cannot read it through a
-// rebound name. The destructor closes every connection and joins the thread.
+// rebound name. The destructor closes every connection and joins the
+// threads.
 class HttpServer {
 public:
     // `address` is host:port; port 0 lets the system choose. UNAVAILABLE names an address in use.

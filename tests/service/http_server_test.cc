@@ -6,7 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
+#include <future>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -216,6 +218,70 @@ TEST(HttpServer, AHandlerThatThrowsIsAnAnswerAndNotTheEnd) {
     EXPECT_EQ(broken.status, 500);
     EXPECT_EQ(broken.body, "the handler broke\n");
     EXPECT_EQ(client.ask("GET /").status, 200);
+}
+
+// Answers that come later wait until `go`; others come at once.
+struct SlowAnswers {
+    std::promise<void> go;
+    std::shared_future<void> gone = go.get_future().share();
+    std::atomic<int> asked = 0;
+    std::unique_ptr<HttpServer> server;
+
+    explicit SlowAnswers(HttpLimits limits = {}) {
+        const auto handler = [this](const HttpRequest& request) {
+            HttpResponse response = echo({.method = request.method, .path = "/now"});
+            if (request.path == "/now") return response;
+            ++asked;
+            response.later = [this, path = request.path] {
+                gone.wait();
+                return echo({.method = "GET", .path = path});
+            };
+            return response;
+        };
+        server = *HttpServer::start("127.0.0.1:0", handler, limits);
+    }
+    void wait_until_asked(int times) const {
+        while (asked < times)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+};
+
+TEST(HttpServer, AnAnswerThatComesLaterDoesNotHoldUpOthers) {
+    SlowAnswers slow;
+    Client waiting(slow.server->port());
+    waiting.send("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    Client other(slow.server->port());
+    EXPECT_EQ(other.ask("GET /now").status, 200);
+    slow.go.set_value();
+    EXPECT_EQ(waiting.read_answer().body, "GET /slow  ");
+    EXPECT_EQ(waiting.ask("GET /again").body, "GET /again  ") << "on the same connection";
+    Client broken(slow.server->port());
+    EXPECT_EQ(broken.ask("GET /throws").status, 500);
+}
+
+TEST(HttpServer, RefusesMoreRequestsThanMayWait) {
+    SlowAnswers slow({.slow_threads = 1, .waiting = 2});
+    std::vector<std::unique_ptr<Client>> clients;
+    for (int i = 0; i < 2; ++i) {
+        clients.push_back(std::make_unique<Client>(slow.server->port()));
+        clients.back()->send("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    }
+    Client third(slow.server->port());
+    slow.wait_until_asked(2);
+    EXPECT_EQ(third.ask("GET /slow").status, 503);
+    slow.go.set_value();
+    for (const auto& client : clients)
+        EXPECT_EQ(client->read_answer().status, 200);
+}
+
+TEST(HttpServer, StopsWhileAnswersAreMade) {
+    SlowAnswers slow({.slow_threads = 1});
+    Client first(slow.server->port()), second(slow.server->port());
+    first.send("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    second.send("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    slow.wait_until_asked(2);
+    slow.go.set_value();
+    slow.server.reset();
 }
 
 TEST(HttpServer, ASlowClientDoesNotHoldUpOthers) {
