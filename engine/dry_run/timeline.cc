@@ -198,6 +198,21 @@ std::vector<Bytes> most_by_part(const std::vector<LiveBytes>& live, double lengt
     return most;
 }
 
+std::vector<double> busy_by_part(const std::vector<StepTimeline::Busy>& busy, double length,
+                                 std::size_t count) {
+    std::vector<double> shares(count);
+    const double part = length / static_cast<double>(count);
+    for (const StepTimeline::Busy& work : busy) {
+        for (auto i = static_cast<std::size_t>(work.begin / part); i < count; ++i) {
+            const double begin = static_cast<double>(i) * part;
+            if (begin >= work.end) break;
+            const double both = std::min(work.end, begin + part) - std::max(work.begin, begin);
+            shares[i] = std::min(1.0, shares[i] + std::max(0.0, both) / part);
+        }
+    }
+    return shares;
+}
+
 std::string plot(const std::vector<LiveBytes>& live, double length) {
     const std::vector<Bytes> most = most_by_part(live, length, kPlotWidth);
     const Bytes peak = *std::max_element(most.begin(), most.end());

@@ -35,6 +35,10 @@ Result<StepTimeline> timeline_of(const RankSpec& spec, const StageShape& shape,
 std::vector<Bytes> most_by_part(const std::vector<LiveBytes>& live, double length,
                                 std::size_t count);
 
+// The share of each of `count` equal parts of the time in which a stream works: 0 to 1.
+std::vector<double> busy_by_part(const std::vector<StepTimeline::Busy>& busy, double length,
+                                 std::size_t count);
+
 // Live bytes as rows of characters, 64 wide, with the peak at the left.
 std::string plot(const std::vector<LiveBytes>& live, double length);
 
