@@ -174,7 +174,8 @@ Result<std::vector<NodeId>> placement_of(const ControlLoop& control, Epoch epoch
     });
 }
 
-// A submission asks twice at most, and clients wait 20 s for an answer.
+// A submission asks twice at most, as does the detail of a plan, and clients wait 20 s for an
+// answer.
 constexpr Seconds kCallerWaits{9};
 
 std::string info_json(const std::vector<std::string>& grpc, const std::string& http) {
@@ -231,7 +232,8 @@ public:
                random_number,
                *stores_.space,
                make_planner(options_.planner, {.timeout = kCallerWaits}),
-               [this](const std::vector<NodeId>& nodes) { return surveys_.graph(nodes); }},
+               [this](const std::vector<NodeId>& nodes) { return surveys_.graph(nodes); },
+               make_detailer(options_.planner, {.timeout = kCallerWaits})},
           exchange_([this](Epoch epoch) { return placement_of(control_, epoch); }),
           routes_({ops_, surveys_, metrics_, rpc_metrics_, goodput_}, {surveys_, *stores_.surveys},
                   gatekeeper_, options_.metrics) {

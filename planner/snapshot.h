@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "base/ids.h"
 #include "spec/cost/cost.h"
 #include "spec/job_spec.h"
+#include "spec/plan.h"
 #include "spec/reason.h"
 #include "topology/links.h"
 
@@ -79,6 +81,9 @@ struct PlanningSnapshot {
     bool advise = false;
     bool by_rule = false;  // nothing is searched: shape_by_rule()
     PriceList prices = {};
+    // A plan of the one pending job that was made before: the question is about it, in detail
+    // (planner/child/plan_detail.h), and not for decisions.
+    std::optional<Plan> recorded = {};
 };
 
 }  // namespace rm

@@ -37,6 +37,8 @@ struct ApiAnswer {
 
 using Operation = Result<ApiAnswer> (*)(const ApiCall&);
 
+enum class Takes { moments, seconds };
+
 // A kind of path: /api/v1/<collection>, with or without an id and more after it.
 struct Route {
     std::string_view http_method;
@@ -45,6 +47,7 @@ struct Route {
     std::string_view tail;    // ":verb" or "/part"
     std::string_view method;  // as on gRPC
     Operation run = nullptr;
+    Takes takes = Takes::moments;
 };
 
 int http_status(ErrorCode code) {
@@ -256,6 +259,14 @@ Result<ApiAnswer> api_placement(const ApiCall& call) {
     return answer(get_placement(call.ops, call.surveys.loop, request));
 }
 
+Result<ApiAnswer> api_plan_detail(const ApiCall& call) {
+    pb::PlanDetailRequest request;
+    request.set_job_id(call.id);
+    RM_TRY(const auto attempt, query_number<std::int64_t>(call, "attempt"));
+    request.set_attempt(attempt);
+    return answer(plan_detail(call.ops, request));
+}
+
 Result<ApiAnswer> api_top(const ApiCall& call) {
     pb::TopRequest request;
     request.set_job_id(query_value(call.request.query, "job"));
@@ -285,13 +296,16 @@ Result<ApiAnswer> api_link_history(const ApiCall& call) {
 
 constexpr std::array kRoutes = {
     Route{"GET", "jobs", false, "", "/ringmaster.v1.JobService/List", api_list_jobs},
-    Route{"POST", "jobs", false, "", "/ringmaster.v1.JobService/Submit", api_submit_job},
+    Route{"POST", "jobs", false, "", "/ringmaster.v1.JobService/Submit", api_submit_job,
+          Takes::seconds},
     Route{"GET", "jobs", true, "", "/ringmaster.v1.JobService/Get", api_get_job},
     Route{"POST", "jobs", true, kCancel, "/ringmaster.v1.JobService/Cancel", api_cancel_job},
     Route{"GET", "jobs", true, "/explain", "/ringmaster.v1.JobService/Explain", api_explain_job},
     Route{"GET", "jobs", true, "/logs", "/ringmaster.v1.JobService/Logs", api_logs},
     Route{"GET", "jobs", true, "/placement", "/ringmaster.v1.TopologyService/Placement",
           api_placement},
+    Route{"GET", "jobs", true, "/plan", "/ringmaster.v1.JobService/PlanDetail", api_plan_detail,
+          Takes::seconds},
     Route{"GET", "jobs", true, "/steps", "/ringmaster.v1.JobService/Steps", api_steps},
     Route{"GET", "top", false, "", "/ringmaster.v1.JobService/Top", api_top},
     Route{"GET", "links", false, "", "/ringmaster.v1.TopologyService/Links", api_links},
@@ -371,15 +385,23 @@ std::optional<HttpResponse> JsonApi::handle(const HttpRequest& request) {
         return HttpResponse{.status = 403,
                             .body = "without the header X-Ringmaster this API only reads\n"};
     }
-    const Presented presented = presented_by(request);
-    const CallFacts facts{route->method, request.peer};
-    const auto caller = gatekeeper_.admit(presented, facts);
+    const Stopwatch since_begin;
+    const auto caller =
+        gatekeeper_.admit(presented_by(request), {route->method, request.peer, {}, since_begin});
     if (!caller) return error_response(caller.error());
-    const auto result = route->run({ops_, surveys_, request, *caller, decoded(place.id)});
-    gatekeeper_.ended(presented, facts, result ? result->subject : std::string(place.id),
-                      result ? Status() : Status(result.error()));
-    if (!result) return error_response(result.error());
-    return HttpResponse{.content_type = "application/json", .body = result->json};
+    const auto respond = [this, route, since_begin, request, caller = *caller,
+                          id = std::string(place.id)] {
+        const auto result = route->run({ops_, surveys_, request, caller, decoded(id)});
+        gatekeeper_.ended(presented_by(request), {route->method, request.peer, {}, since_begin},
+                          result ? result->subject : id,
+                          result ? Status() : Status(result.error()));
+        if (!result) return error_response(result.error());
+        return HttpResponse{.content_type = "application/json", .body = result->json};
+    };
+    if (route->takes == Takes::moments) return respond();
+    HttpResponse response;
+    response.later = respond;
+    return response;
 }
 
 }  // namespace rm

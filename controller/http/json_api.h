@@ -31,6 +31,7 @@ struct ApiSurveys {
 //   GET  /api/v1/jobs/ID/explain     JobService/Explain
 //   GET  /api/v1/jobs/ID/logs?rank=R&attempt=EPOCH&offset=N&tail=LINES   JobService/Logs, a part
 //   GET  /api/v1/jobs/ID/placement?attempt=EPOCH    TopologyService/Placement
+//   GET  /api/v1/jobs/ID/plan?attempt=EPOCH         JobService/PlanDetail
 //   GET  /api/v1/top?job=ID          JobService/Top, once
 //   GET  /api/v1/links?page_token=T  TopologyService/Links
 //   GET  /api/v1/link_history?from=A&to=B&limit=N   TopologyService/LinkHistory

@@ -11,7 +11,7 @@
 #include "controller/loops/update_signal.h"
 #include "controller/store/space_guard.h"
 #include "controller/store/telemetry_store.h"
-#include "planner/plan_jobs.h"
+#include "planner/child/planning_child.h"
 
 namespace rm {
 
@@ -26,6 +26,7 @@ struct OpsContext {
     const SpaceGuard& space;
     Planner planner = {};      // answers while a caller waits; throws where it fails or takes long
     MeasuredLinks links = {};  // of the last surveys
+    PlanDetailer detailer = {};
 
     Now now() const { return {clock.wall(), control.steady_now()}; }
 };

@@ -23,6 +23,8 @@ Result<pb::SubmitReply> submit_job(OpsContext& context, const pb::SubmitRequest&
                                    const Principal& caller);
 // INTERNAL: the planner failed.
 Result<pb::PlanReply> plan_job(OpsContext& context, const pb::PlanRequest& request);
+// FAILED_PRECONDITION: the job has no attempt yet, or no dry run of its plan can be made.
+Result<pb::PlanDetailReply> plan_detail(OpsContext& context, const pb::PlanDetailRequest& request);
 Result<pb::ListJobsReply> list_jobs(OpsContext& context, const pb::ListJobsRequest& request);
 Result<pb::Job> get_job(OpsContext& context, const pb::GetJobRequest& request);
 // PERMISSION_DENIED: a submitter cancels no job of another owner.

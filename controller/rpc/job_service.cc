@@ -33,6 +33,10 @@ public:
                       pb::PlanReply* reply) override {
         return answer(plan_job(ops_, *request), reply);
     }
+    grpc::Status PlanDetail(grpc::ServerContext*, const pb::PlanDetailRequest* request,
+                            pb::PlanDetailReply* reply) override {
+        return answer(plan_detail(ops_, *request), reply);
+    }
     grpc::Status List(grpc::ServerContext*, const pb::ListJobsRequest* request,
                       pb::ListJobsReply* reply) override {
         return answer(list_jobs(ops_, *request), reply);

@@ -148,6 +148,39 @@ Status check_complete(const std::vector<PlanDecision>& decisions,
                       snapshot.pending.size());
 }
 
+// Runs the command, sends it the snapshot and returns what it answers.
+Result<std::string> ask_child(const std::vector<std::string>& command,
+                              const PlanningSnapshot& snapshot, const PlanningLimits& limits) {
+    const auto deadline =
+        SteadyClock::now() + std::chrono::duration_cast<SteadyClock::duration>(
+                                 std::chrono::duration<double>(limits.timeout.value));
+    const UniqueFd input(::memfd_create("planning", MFD_CLOEXEC));
+    if (!input) return os_failed("make a file for the snapshot");
+    RM_RETURN_IF_ERROR(fill(input.get(), pack(snapshot)));
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return os_failed("make a pipe");
+    const UniqueFd answers(ends[0]);
+    UniqueFd output(ends[1]);
+
+    std::vector<std::string> argv = command;
+    argv.push_back(std::to_string(limits.memory.value));
+    RM_TRY(const pid_t pid, Settings(input.get(), output.get()).spawn(std::move(argv)));
+    Child child(pid);
+    output.reset();
+    Result<std::string> bytes = read_until(answers.get(), deadline);
+    if (!bytes && bytes.error().code == ErrorCode::deadline_exceeded) {
+        return make_error(ErrorCode::deadline_exceeded, "it took longer than {}", limits.timeout);
+    }
+    RM_RETURN_IF_ERROR(bytes);
+    RM_RETURN_IF_ERROR(check_end(child.wait(), limits.memory));
+    return bytes;
+}
+
+std::string answer(const PlanningSnapshot& snapshot) {
+    if (snapshot.recorded) return pack(detail_of(snapshot));
+    return pack(plan_jobs_with(snapshot, choose_shape));
+}
+
 bool is_too_much(const Error& error) {
     return error.code == ErrorCode::deadline_exceeded ||
            error.code == ErrorCode::resource_exhausted;
@@ -165,7 +198,7 @@ int run_planning_child(Bytes memory) {
             std::fprintf(stderr, "planning: %s\n", snapshot.error().message.c_str());
             return 1;
         }
-        std::cout << pack(plan_jobs_with(*snapshot, choose_shape)) << std::flush;
+        std::cout << answer(*snapshot) << std::flush;
         return std::cout ? 0 : 1;
     } catch (const std::bad_alloc&) {
         return kOutOfMemory;
@@ -178,29 +211,8 @@ int run_planning_child(Bytes memory) {
 Result<std::vector<PlanDecision>> plan_in_child(const std::vector<std::string>& command,
                                                 const PlanningSnapshot& snapshot,
                                                 const PlanningLimits& limits) {
-    const auto deadline =
-        SteadyClock::now() + std::chrono::duration_cast<SteadyClock::duration>(
-                                 std::chrono::duration<double>(limits.timeout.value));
-    const UniqueFd input(::memfd_create("planning", MFD_CLOEXEC));
-    if (!input) return os_failed("make a file for the snapshot");
-    RM_RETURN_IF_ERROR(fill(input.get(), pack(snapshot)));
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return os_failed("make a pipe");
-    const UniqueFd answers(ends[0]);
-    UniqueFd output(ends[1]);
-
-    std::vector<std::string> argv = command;
-    argv.push_back(std::to_string(limits.memory.value));
-    RM_TRY(const pid_t pid, Settings(input.get(), output.get()).spawn(std::move(argv)));
-    Child child(pid);
-    output.reset();
-    const Result<std::string> bytes = read_until(answers.get(), deadline);
-    if (!bytes && bytes.error().code == ErrorCode::deadline_exceeded) {
-        return make_error(ErrorCode::deadline_exceeded, "it took longer than {}", limits.timeout);
-    }
-    RM_RETURN_IF_ERROR(bytes);
-    RM_RETURN_IF_ERROR(check_end(child.wait(), limits.memory));
-    RM_TRY(std::vector<PlanDecision> decisions, unpack_decisions(*bytes));
+    RM_TRY(const std::string bytes, ask_child(command, snapshot, limits));
+    RM_TRY(std::vector<PlanDecision> decisions, unpack_decisions(bytes));
     RM_RETURN_IF_ERROR(check_complete(decisions, snapshot));
     return decisions;
 }
@@ -221,6 +233,27 @@ Planner make_planner(std::vector<std::string> command, PlanningLimits limits) {
         }
         if (!decisions) throw std::runtime_error(decisions.error().message);
         return *std::move(decisions);
+    };
+}
+
+PlanDetailer make_detailer(std::vector<std::string> command, PlanningLimits limits) {
+    using Detail = Result<ringmaster::v1::PlanningDetail>;
+    if (command.empty()) {
+        return [](const PlanningSnapshot& snapshot) -> Detail {
+            return to_proto(detail_of(snapshot));
+        };
+    }
+    return [command = std::move(command), limits](const PlanningSnapshot& snapshot) -> Detail {
+        auto bytes = ask_child(command, snapshot, limits);
+        if (!bytes && is_too_much(bytes.error())) {
+            log_event(LogLevel::warning, "detailed_without_search",
+                      {{"job", snapshot.pending.front().id}, {"reason", bytes.error().message}});
+            PlanningSnapshot simple = snapshot;
+            simple.by_rule = true;
+            bytes = ask_child(command, simple, limits);
+        }
+        RM_RETURN_IF_ERROR(bytes);
+        return unpack_detail(*bytes);
     };
 }
 

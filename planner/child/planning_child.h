@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/units.h"
+#include "planner/child/plan_detail.h"
 #include "planner/plan_jobs.h"
 #include "planner/snapshot.h"
 
@@ -19,8 +21,9 @@ struct PlanningLimits {
 // `ringmaster-controller kPlanVerb BYTES` is the other end.
 constexpr const char* kPlanVerb = "__plan";
 
-// The child's end: reads a snapshot from stdin, plans, writes the decisions to stdout. Returns the
-// exit code; a nonzero one comes with an error on stderr.
+// The child's end: reads a snapshot from stdin, plans, writes the decisions to stdout, or the
+// detail of the plan that the snapshot has. Returns the exit code; a nonzero one comes with an
+// error on stderr.
 int run_planning_child(Bytes memory);
 
 // Runs `command` with its memory limit as the last argument, sends it the snapshot and reads its
@@ -34,5 +37,12 @@ Result<std::vector<PlanDecision>> plan_in_child(const std::vector<std::string>& 
 // search takes longer or more memory than a child may, another child plans without one, so that no
 // job of a pass waits for the search of another. Throws if a child fails.
 Planner make_planner(std::vector<std::string> command, PlanningLimits limits = {});
+
+// The detail of a snapshot's `recorded` plan, as the message that a child sends.
+using PlanDetailer = std::function<Result<ringmaster::v1::PlanningDetail>(const PlanningSnapshot&)>;
+
+// Likewise in children, or in this process. Where the search takes longer or more memory than a
+// child may, another child leaves the other meshes out. Errors: a child fails.
+PlanDetailer make_detailer(std::vector<std::string> command, PlanningLimits limits = {});
 
 }  // namespace rm

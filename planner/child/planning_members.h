@@ -66,12 +66,12 @@ void describe(Visit& visit, Like<MeasuredSpeeds> auto& profile) {
 template <typename Visit>
 void describe(Visit& visit, Like<PlanningSnapshot> auto& snapshot) {
     auto& [version, now, max_bypass, pending, behind, devices, files, links, profiles, advise,
-           by_rule, prices] = snapshot;
+           by_rule, prices, recorded] = snapshot;
     visit_named(visit,
                 {"version", "now_micros", "max_bypass_seconds", "pending", "devices", "files",
-                 "links", "profiles", "advise", "by_rule", "prices"},
+                 "links", "profiles", "advise", "by_rule", "prices", "recorded"},
                 version, now, max_bypass, pending, devices, files, links, profiles, advise, by_rule,
-                prices);
+                prices, recorded);
 }
 
 template <typename Visit>

@@ -81,4 +81,16 @@ Result<std::vector<PlanDecision>> unpack_decisions(std::string_view bytes) {
     return decisions;
 }
 
+std::string pack(const Result<PlanDetail>& detail) {
+    pb::PlanningReply reply;
+    *reply.mutable_detail() = to_proto(detail);
+    return reply.SerializeAsString();
+}
+
+Result<pb::PlanningDetail> unpack_detail(std::string_view bytes) {
+    RM_TRY(pb::PlanningReply reply, parse<pb::PlanningReply>(bytes, "planning reply"));
+    if (reply.has_detail()) return std::move(*reply.mutable_detail());
+    return make_error(ErrorCode::data_loss, "a planning reply has no detail");
+}
+
 }  // namespace rm

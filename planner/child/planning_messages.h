@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "planner/child/plan_detail.h"
 #include "planner/plan_jobs.h"
 #include "planner/snapshot.h"
 
@@ -17,5 +18,8 @@ Result<PlanningSnapshot> unpack_snapshot(std::string_view bytes);
 
 std::string pack(const std::vector<PlanDecision>& decisions);
 Result<std::vector<PlanDecision>> unpack_decisions(std::string_view bytes);
+
+std::string pack(const Result<PlanDetail>& detail);
+Result<ringmaster::v1::PlanningDetail> unpack_detail(std::string_view bytes);
 
 }  // namespace rm

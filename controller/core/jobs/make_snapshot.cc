@@ -147,6 +147,35 @@ void set_devices(const State& state, PlanningSnapshot& snapshot) {
     snapshot.profiles = std::move(profiles.found);
 }
 
+Plan plan_of(const Attempt& attempt) {
+    Plan plan{.mesh = attempt.mesh,
+              .zero = attempt.zero,
+              .placement = {},
+              .memory = attempt.memory,
+              .network = attempt.network,
+              .collective_timeout = attempt.collective_timeout,
+              .predicted = attempt.predicted,
+              .rates = attempt.rates};
+    for (const RankRecord& rank : attempt.ranks)
+        plan.placement.push_back(rank.device);
+    return plan;
+}
+
+// Adds a device of a node that is gone; nothing if it is there, or nothing is known of it.
+void add_lost(const State& state, const DeviceId& id, PlanningSnapshot& snapshot) {
+    const Node* node = find_node(state, id.node);
+    if (node == nullptr || node->state != NodeState::gone) return;
+    const DeviceInfo* info = find_device(*node, id.index);
+    if (info == nullptr) return;
+    PlanningDevice device = describe(*node, *info);
+    device.availability = Availability::missing;
+    // The present speeds of its kind are the best that is known.
+    for (const PlanningDevice& other : snapshot.devices) {
+        if (other.kind == device.kind) device.profile = std::max(device.profile, other.profile);
+    }
+    snapshot.devices.push_back(std::move(device));
+}
+
 bool is_told(const Job& job) {
     return job.blocking_reasons.size() == 1 &&
            job.blocking_reasons.front().kind == ReasonKind::behind;
@@ -217,6 +246,17 @@ PlanningSnapshot idle_snapshot(const State& state, const JobSpec& spec, WallTime
                                  device.availability == Availability::unreachable;
         if (may_be_free) device.availability = Availability::free;
     }
+    return snapshot;
+}
+
+PlanningSnapshot recorded_snapshot(const State& state, const Attempt& attempt, WallTime now) {
+    const Job& job = *find_job(state, attempt.job);
+    PlanningSnapshot snapshot = idle_snapshot(state, job.spec, now);
+    snapshot.pending.front().id = job.id;
+    snapshot.pending.front().excluded = job.excluded;
+    snapshot.recorded = plan_of(attempt);
+    for (const DeviceId& id : snapshot.recorded->placement)
+        add_lost(state, id, snapshot);
     return snapshot;
 }
 

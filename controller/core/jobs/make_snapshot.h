@@ -25,6 +25,10 @@ PlanningSnapshot planning_snapshot(const State& state, WallTime now);
 // back. Where its files are is not looked at. Without links.
 PlanningSnapshot idle_snapshot(const State& state, const JobSpec& spec, WallTime now);
 
+// The same of an attempt's job, with the attempt's plan as `recorded`. The devices of its ranks are
+// there even if their nodes are gone.
+PlanningSnapshot recorded_snapshot(const State& state, const Attempt& attempt, WallTime now);
+
 // Returns the links measured between these nodes, which are in order of registration; empty: none
 // is measured.
 using MeasuredLinks = std::function<LinkGraph(const std::vector<NodeId>&)>;

@@ -26,24 +26,6 @@ Error no_attempt(const Job& job) {
                       job.id);
 }
 
-Result<const Attempt*> find(const State& state, const Job& job, std::int64_t epoch) {
-    const Attempt* attempt = newest_attempt(state, job.id);
-    if (epoch != 0) {
-        attempt = find_attempt(state, {epoch});
-        if (attempt == nullptr || attempt->job != job.id) {
-            return make_error(ErrorCode::not_found, "job {} has no attempt {}", job.id, epoch);
-        }
-    }
-    if (attempt == nullptr) return no_attempt(job);
-    for (std::size_t rank = 0; rank < attempt->ranks.size(); ++rank) {
-        if (!attempt->ranks[rank].device.node.empty()) continue;
-        return make_error(ErrorCode::failed_precondition,
-                          "the worker of rank {} of attempt {} has not reported where it runs yet",
-                          rank, attempt->epoch);
-    }
-    return attempt;
-}
-
 std::vector<HostOfNode> hosts_of(const State& state, const Attempt& attempt) {
     std::vector<HostOfNode> hosts;
     std::set<NodeId> seen;
@@ -172,10 +154,28 @@ private:
 
 }  // namespace
 
+Result<const Attempt*> find_placed(const State& state, const Job& job, std::int64_t epoch) {
+    const Attempt* attempt = newest_attempt(state, job.id);
+    if (epoch != 0) {
+        attempt = find_attempt(state, {epoch});
+        if (attempt == nullptr || attempt->job != job.id) {
+            return make_error(ErrorCode::not_found, "job {} has no attempt {}", job.id, epoch);
+        }
+    }
+    if (attempt == nullptr) return no_attempt(job);
+    for (std::size_t rank = 0; rank < attempt->ranks.size(); ++rank) {
+        if (!attempt->ranks[rank].device.node.empty()) continue;
+        return make_error(ErrorCode::failed_precondition,
+                          "the worker of rank {} of attempt {} has not reported where it runs yet",
+                          rank, attempt->epoch);
+    }
+    return attempt;
+}
+
 Result<PlacedAttempt> placed_attempt(const State& state, const pb::PlacementRequest& request) {
     RM_TRY(const JobId id, resolve_job(state, request.job_id()));
     const Job& job = *find_job(state, id);
-    RM_TRY(const Attempt* attempt, find(state, job, request.attempt()));
+    RM_TRY(const Attempt* attempt, find_placed(state, job, request.attempt()));
     PlacedAttempt placed;
     placed.job = id;
     placed.spec = job.spec;

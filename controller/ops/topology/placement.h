@@ -30,6 +30,9 @@ struct PlacedAttempt {
 // has not yet reported which ranks it has.
 Result<PlacedAttempt> placed_attempt(const State& state, const pb::PlacementRequest& request);
 
+// The attempt of the job with this epoch; 0: its newest. Errors as above.
+Result<const Attempt*> find_placed(const State& state, const Job& job, std::int64_t epoch);
+
 pb::PlacementReply describe_placement(const PlacedAttempt& attempt, const LinkBook& book);
 
 }  // namespace rm

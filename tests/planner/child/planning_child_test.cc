@@ -1,6 +1,7 @@
 #include "planner/child/planning_child.h"
 
 #include <gmock/gmock.h>
+#include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -198,6 +199,38 @@ TEST(PlanningChild, ThatSearchesTooLongIsAskedAgainWithoutASearch) {
     PlanningSnapshot asked = snapshot_of_two_jobs();
     asked.advise = true;
     EXPECT_ANY_THROW(planner(asked)) << "advice is that of a search or none";
+}
+
+PlanningSnapshot snapshot_of_a_plan() {
+    PlanningSnapshot snapshot = snapshot_of_two_jobs();
+    snapshot.pending.pop_back();
+    snapshot.recorded = std::get<Plan>(plan_jobs(snapshot)[0].decision);
+    return snapshot;
+}
+
+TEST(PlanningChild, DetailsAPlanAsThisProcessDoes) {
+    const PlanningSnapshot snapshot = snapshot_of_a_plan();
+    EXPECT_EQ(unpack_snapshot(pack(snapshot))->recorded, snapshot.recorded);
+    const auto in_child = make_detailer(the_controller())(snapshot);
+    ASSERT_TRUE(in_child) << in_child.error().message;
+    EXPECT_EQ(in_child->against(), "");
+    EXPECT_GT(in_child->step().length(), 0);
+    EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(
+        *in_child, make_detailer({})(snapshot).value()));
+    EXPECT_THAT(make_detailer(shell("exit 9"))(snapshot).error().message, HasSubstr("code 9"));
+    EXPECT_THAT(make_detailer(shell("true"))(snapshot).error().message, HasSubstr("no detail"));
+}
+
+TEST(PlanningChild, ThatSearchesTooLongIsAskedForTheStepAlone) {
+    const TempDir directory;
+    const std::string mark = directory.file("asked");
+    const std::string script =
+        format("if [ -e {} ]; then exec {} {} \"$0\"; fi; touch {}; sleep 60", mark, RM_CONTROLLER,
+               kPlanVerb, mark);
+    const auto detail = make_detailer(shell(script), {.timeout = Seconds{3}})(snapshot_of_a_plan());
+    ASSERT_TRUE(detail) << detail.error().message;
+    EXPECT_GT(detail->step().length(), 0);
+    EXPECT_EQ(detail->ranking().reasons(0), "the search took too long");
 }
 
 TEST(PlanningChild, ThatAnswersNonsenseIsAnError) {
