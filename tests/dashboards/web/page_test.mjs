@@ -82,6 +82,22 @@ async function looksRight(browser, cluster, path, look) {
   await page.context().close();
 }
 
+/** The memory of a step and the mesh of the plan, which the planner says when it is asked. */
+async function drawsThePlan(browser, cluster, id) {
+  const page = await browser.page(cluster.address);
+  await page.goto(`${cluster.address}/runs/${id}/plan`);
+  await until("a step over time", async () => (await page.locator("#step .u-wrap").count()) > 0);
+  const axis = await page.textContent("#step header");
+  check(axis.includes("buffer by buffer"), `nobody measured the slots, and the step says '${axis}'`);
+  const legend = await page.textContent("#step .u-legend");
+  check(legend.includes("weights") && legend.includes("buffers"), `the step's memory is '${legend}'`);
+  const chosen = await page.textContent("#meshes tr.chosen");
+  check(chosen.includes("ring 2, ZeRO 0"), `the chosen mesh is '${chosen}'`);
+  const note = await page.textContent("#meshes");
+  check(note.includes("by the present devices") && note.includes("--profile now"), `the meshes say '${note}'`);
+  await page.context().close();
+}
+
 async function worksByKeyboard(browser, cluster, id) {
   const page = await browser.page(cluster.address);
   await page.goto(`${cluster.address}/runs`);
@@ -148,6 +164,7 @@ try {
   for (const path of paths) {
     for (const look of kLooks) await looksRight(browser, cluster, path, look);
   }
+  await drawsThePlan(browser, cluster, first);
   await worksByKeyboard(browser, cluster, running);
   await opensThroughTheCommandLine(browser, cluster, running);
 

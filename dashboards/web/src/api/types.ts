@@ -99,6 +99,14 @@ export interface PlacedRank {
   coordinates?: { data?: number; ring?: number; ulysses?: number; tensor?: number };
 }
 
+export interface Prediction {
+  stepSeconds?: number;
+  allSeconds?: number;
+  deviceBytes?: Int64;
+  hostBytes?: Int64;
+  correction?: number;
+}
+
 export interface Attempt {
   epoch: Int64;
   state: string;
@@ -115,13 +123,7 @@ export interface Attempt {
   lastStep?: StepReport;
   network?: string;
   energyJoules?: number;
-  predicted?: {
-    stepSeconds?: number;
-    allSeconds?: number;
-    deviceBytes?: Int64;
-    hostBytes?: Int64;
-    correction?: number;
-  };
+  predicted?: Prediction;
   cost?: RunCost;
   measuredStepSeconds?: number;
 }
@@ -314,4 +316,49 @@ export interface TopRank {
 
 export interface TopReply {
   jobs?: { ranks?: TopRank[] }[];
+}
+
+/** A step of a plan; lists have an entry for each of as many equal parts of its time. */
+export interface PlannedStep {
+  timed?: boolean;
+  length?: number; // seconds, or requests of buffers
+  linksMeasured?: boolean;
+  kind?: string;
+  deviceCapacityBytes?: Int64;
+  hostCapacityBytes?: Int64;
+  stateBytes?: Record<string, Int64>;
+  heldBytes?: Int64;
+  deviceArenaBytes?: Int64;
+  hostArenaBytes?: Int64;
+  deviceBytes?: Int64[];
+  hostBytes?: Int64[];
+  streams?: { name?: string; busy?: number[] }[];
+}
+
+export interface RankedMesh {
+  mesh?: Mesh;
+  zero?: number;
+  chosen?: boolean;
+  predicted?: Prediction;
+  memory?: MemoryPolicy;
+  causalMfu?: number;
+  cost?: RunCost;
+  passedOver?: string;
+}
+
+export interface MeshRanking {
+  basis?: string;
+  kind?: string;
+  devices?: number;
+  considered?: number;
+  meshes?: RankedMesh[];
+  reasons?: string[];
+}
+
+export interface PlanDetailReply {
+  jobId?: string;
+  attempt?: Int64;
+  predicted?: Prediction;
+  step?: PlannedStep;
+  ranking?: MeshRanking;
 }

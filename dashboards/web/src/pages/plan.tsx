@@ -1,11 +1,13 @@
 import { useEffect, useState } from "preact/hooks";
 import { get, int } from "../api/client";
 import { readJob, useCluster } from "../api/live";
-import type { Attempt, Job, Node, OrderCost, PlacementReply } from "../api/types";
+import type { Attempt, Job, Node, OrderCost, PlacementReply, PlanDetailReply } from "../api/types";
 import { Empty, Section, Stat, State } from "../components/parts";
 import { bytes, counted, meshText, orNone, seconds, span, tokens } from "../format";
 import * as of from "../job";
 import { memoryColor } from "../theme";
+import { Meshes } from "./plan_meshes";
+import { StepOfPlan } from "./plan_step";
 import { rowsOf } from "./run_facts";
 
 /** A bar of memory by kind against what the device has. */
@@ -183,6 +185,31 @@ function Communication({ id, epoch, generation }: { id: string; epoch: string; g
   );
 }
 
+/** What the planner says of the attempt's plan, once: it takes seconds. */
+function Detail({ id, epoch }: { id: string; epoch: string }) {
+  const [reply, setReply] = useState<PlanDetailReply>();
+  const [problem, setProblem] = useState("");
+  useEffect(() => {
+    const stop = new AbortController();
+    get<PlanDetailReply>(`jobs/${id}/plan`, { attempt: epoch }, stop.signal)
+      .then((answer) => (setReply(answer), setProblem("")))
+      .catch((error) => stop.signal.aborted || setProblem(error.message));
+    return () => stop.abort();
+  }, [id, epoch]);
+  if (!reply)
+    return (
+      <Section title="A step over time" id="step">
+        {problem ? <p class="problem">{problem}</p> : <Empty>The planner runs the step…</Empty>}
+      </Section>
+    );
+  return (
+    <>
+      {reply.step && <StepOfPlan step={reply.step} predicted={reply.predicted} />}
+      {reply.ranking && <Meshes ranking={reply.ranking} />}
+    </>
+  );
+}
+
 function Placement({ attempt, nodes }: { attempt: Attempt; nodes: Node[] }) {
   const hosts = new Map<string, number[]>();
   (attempt.placement ?? []).forEach((place, rank) => {
@@ -256,6 +283,7 @@ export function PlanPage({ id }: { id: string }) {
             <Memory job={job} attempt={attempt} nodes={nodes} />
             <Communication id={id} epoch={attempt.epoch} generation={generation} />
           </div>
+          <Detail id={id} epoch={attempt.epoch} />
           <Placement attempt={attempt} nodes={nodes} />
         </>
       )}
