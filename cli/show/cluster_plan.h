@@ -12,7 +12,10 @@ namespace pb = ringmaster::v1;
 // there is none.
 void print_cluster_plan(const Output& out, const pb::PlanReply& reply);
 
-// The same for a job that is about to be submitted; one line says why there is no plan yet. An
+// The plan of an attempt: a step of it, and the meshes of the job by their times.
+void print_plan_detail(const Output& out, const pb::PlanDetailReply& reply);
+
+// The plan for a job that is about to be submitted; one line says why there is no plan yet. An
 // error is what Submit would refuse the job for.
 Status print_plan_to_submit(const Output& out, const Result<pb::PlanReply>& plan);
 

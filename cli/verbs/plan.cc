@@ -11,13 +11,16 @@
 #include "planner/placement/graph_devices.h"
 #include "planner/search/cost_limit.h"
 #include "planner/search/extremes.h"
+#include "ringmaster/v1/job.grpc.pb.h"
 #include "service/job_file/price_list.h"
 
 namespace rm {
 namespace {
 
 struct PlanOptions : VerbOptions {
-    std::string file = add("FILE", file, "The job file; - reads stdin", {.required = true});
+    std::string file = add("FILE", file, "The job file; - reads stdin");
+    std::string job = add("--job", job, "The plan of this job's newest attempt instead",
+                          {.type = "ID", .excludes = "FILE"});
     std::vector<std::string> set =
         add("--set", set, "Set a value of the job file; may be given several times",
             {.type = "KEY=VALUE", .one_value = true});
@@ -203,8 +206,24 @@ Result<ExitCode> plan_on_cluster(const PlanOptions& options, const pb::JobSpec& 
     return plan.has_plan() ? ExitCode::ok : ExitCode::rejected;
 }
 
+Result<ExitCode> plan_of_job(const PlanOptions& options, VerbContext& context) {
+    RM_TRY(Client client, context.connect());
+    pb::PlanDetailRequest request;
+    RM_TRY(*request.mutable_job_id(), find_job(client, options.job));
+    RM_TRY(const pb::PlanDetailReply reply,
+           client.call(&pb::JobService::Stub::PlanDetail, request));
+    print_reply(context.console.out, options.output, reply,
+                [&] { print_plan_detail(context.console.out, reply); });
+    return ExitCode::ok;
+}
+
 Result<ExitCode> run_plan(const PlanOptions& options, VerbContext& context) {
     Console& console = context.console;
+    if (!options.job.empty()) return plan_of_job(options, context);
+    if (options.file.empty()) {
+        return complain(console, invalid_argument("give FILE, a job file, or --job ID"),
+                        ExitCode::usage);
+    }
     const MonoTime start = context.clock.mono();
     const auto file = read_job_file(options.file, options.set);
     if (!file) return complain(console, file.error(), ExitCode::usage);
@@ -245,6 +264,7 @@ Result<ExitCode> run_plan(const PlanOptions& options, VerbContext& context) {
 Verb plan_verb() {
     return verb_of("plan", "Say what a job will take, before it is submitted", run_plan,
                    {{"ringmaster plan job.yaml", "on the cluster, as if nothing else ran"},
+                    {"ringmaster plan --job a1b2c3", "of a job, beside its other meshes"},
                     {"ringmaster plan job.yaml --on 'L40S*32'", "on rented nodes"},
                     {"ringmaster plan job.yaml --fleet fleet.yaml -o json", "on these machines"},
                     {"ringmaster plan job.yaml --on 'L40S*8' --longest-context", ""}});

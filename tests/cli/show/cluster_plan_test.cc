@@ -5,6 +5,8 @@
 
 #include <sstream>
 
+#include "service/convert/convert.h"
+
 namespace rm {
 namespace {
 
@@ -62,6 +64,40 @@ TEST_F(PlanToSubmit, TellsAControllerThatCannotPlanFromAJobThatIsWrong) {
         ASSERT_FALSE(refused.ok());
         EXPECT_EQ(refused.error().code, code);
     }
+}
+
+pb::RankedMesh* add_mesh(pb::PlanDetailReply& reply, int ring, double seconds) {
+    pb::RankedMesh* row = reply.mutable_ranking()->add_meshes();
+    *row->mutable_mesh() = to_proto(Mesh::make(1, ring, 1, 1).value());
+    row->set_zero(3);
+    if (seconds > 0) row->mutable_predicted()->set_step_seconds(seconds);
+    return row;
+}
+
+TEST(PlanDetailText, HasTheStepAndTheMeshesWithTheChosenOneMarked) {
+    pb::PlanDetailReply reply;
+    reply.set_attempt(7);
+    reply.mutable_predicted()->set_step_seconds(2);
+    pb::PlannedStep& step = *reply.mutable_step();
+    step.set_timed(true);
+    step.set_length(2.5);
+    step.set_kind("L40S");
+    step.set_held_bytes(1 << 20);
+    (*step.mutable_state_bytes())["weights"] = 2 << 20;
+    (*step.mutable_state_bytes())["host weights"] = 99 << 20;
+    step.add_device_bytes(1 << 20);
+    step.add_device_bytes(5 << 20);
+    reply.mutable_ranking()->set_basis("by the present devices");
+    add_mesh(reply, 8, 2)->set_chosen(true);
+    add_mesh(reply, 4, 3);
+    add_mesh(reply, 2, 0)->set_passed_over("a step takes 9 s or more");
+    std::ostringstream out;
+    print_plan_detail({out, true, false, 200}, reply);
+    EXPECT_THAT(out.str(),
+                HasSubstr("attempt 7, on L40S: a step takes 2.5 s; 8.0 MiB live at most"));
+    EXPECT_THAT(out.str(), HasSubstr("meshes by the present devices\n"));
+    EXPECT_THAT(out.str(), testing::ContainsRegex("ring 8, ZeRO-3 +chosen"));
+    EXPECT_THAT(out.str(), HasSubstr("not among them:\n  ring 2, ZeRO-3: a step takes 9 s"));
 }
 
 }  // namespace
