@@ -174,9 +174,10 @@ Result<std::vector<NodeId>> placement_of(const ControlLoop& control, Epoch epoch
     });
 }
 
-// A submission asks twice at most, as does the detail of a plan, and clients wait 20 s for an
-// answer.
+// A submission asks twice at most, and clients wait 20 s for an answer.
 constexpr Seconds kCallerWaits{9};
+// Without the search, which a second question leaves out, the detail of a plan takes moments.
+constexpr Seconds kDetailWaits{16};
 
 std::string info_json(const std::vector<std::string>& grpc, const std::string& http) {
     std::string text = format("{{\"pid\":{},\"grpc\":[", ::getpid());
@@ -233,7 +234,7 @@ public:
                *stores_.space,
                make_planner(options_.planner, {.timeout = kCallerWaits}),
                [this](const std::vector<NodeId>& nodes) { return surveys_.graph(nodes); },
-               make_detailer(options_.planner, {.timeout = kCallerWaits})},
+               make_detailer(options_.planner, {.timeout = kDetailWaits})},
           exchange_([this](Epoch epoch) { return placement_of(control_, epoch); }),
           routes_({ops_, surveys_, metrics_, rpc_metrics_, goodput_}, {surveys_, *stores_.surveys},
                   gatekeeper_, options_.metrics) {

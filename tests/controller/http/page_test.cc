@@ -119,6 +119,7 @@ TEST(PageApi, ReadsExplanationsLogsAndLinks) {
         return http.read_all();
     };
     EXPECT_NE(body("jobs/" + id + "/explain").find("\"findings\":["), std::string::npos);
+    EXPECT_NE(body("jobs/" + id + "/plan").find("\"ranking\":{"), std::string::npos);
     EXPECT_NE(body("jobs/" + id + "/logs?tail=1").find("\"offset\":\"4\",\"data\":\"dHdvCg==\""),
               std::string::npos)
         << body("jobs/" + id + "/logs?tail=1");

@@ -89,6 +89,13 @@ TEST(MostByPart, HoldsWhatIsLiveUntilItChanges) {
     EXPECT_THAT(most_by_part(live, 16, 4), ElementsAre(Bytes{9}, Bytes{2}, Bytes{0}, Bytes{0}));
 }
 
+TEST(Timeline, SharesTheWorkOfAStreamAmongPartsOfTheTime) {
+    const std::vector<StepTimeline::Busy> busy{{0.5, 1}, {1, 5}, {7, 8}};
+    EXPECT_THAT(busy_by_part(busy, 8, 4), ElementsAre(0.75, 1, 0.5, 0.5));
+    EXPECT_THAT(busy_by_part({{0, 9}}, 8, 2), ElementsAre(1, 1)) << "the last end is rounded up";
+    EXPECT_THAT(busy_by_part({}, 8, 2), ElementsAre(0, 0));
+}
+
 TEST(Plot, RisesWithWhatIsLive) {
     EXPECT_EQ(plot({{0, {1024}}, {32, {2048}}, {47.5, {0}}}, 64),
               "   2.0 KiB |                                ################\n"
