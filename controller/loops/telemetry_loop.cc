@@ -90,6 +90,8 @@ void TelemetryLoop::keep(std::vector<Queued>& batch) {
     }
     updates_.notify();
     write_files(trained);
+    if (const Status packed = store_.pack(); !packed)
+        log_event(LogLevel::warning, "curves_not_packed", {{"reason", packed.error().message}});
 }
 
 void TelemetryLoop::write_files(const std::set<JobId>& jobs) {

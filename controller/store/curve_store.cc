@@ -1,6 +1,8 @@
 #include "controller/store/curve_store.h"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "controller/curves/largest_triangle.h"
 
@@ -10,6 +12,9 @@ namespace {
 // Streams that one tidy() packs, and ranks whose lines it thins: reports wait meanwhile.
 constexpr int kPackedAtOnce = 64;
 constexpr int kThinnedAtOnce = 1;
+// Reports of a rank that wait for the accounts of time, which read every few seconds, if they do.
+constexpr int kMostUnread = 1 << 13;
+constexpr std::int64_t kAnyPlace = std::numeric_limits<std::int64_t>::max();
 constexpr CurveLimits kJobLimits;  // rank 0
 constexpr CurveLimits kRankLimits{.whole = 32,
                                   .packed = 32,
@@ -35,10 +40,17 @@ CurveLimits curve_limits(int rank) {
     return rank == 0 ? kJobLimits : kRankLimits;
 }
 
+bool CurveStore::is_full(const WholeReports& whole, int rank) {
+    const CurveLimits limits = curve_limits(rank);
+    return whole.count >= limits.whole + limits.packed;
+}
+
 Result<CurveStore> CurveStore::open(Database& database, StepSampler sampler) {
+    RM_TRY(Statement place,
+           database.prepare(format("SELECT coalesce(max(id), {}) FROM goodput_read", kAnyPlace)));
     RM_TRY(Statement oldest,
-           database.prepare("SELECT job, received, report FROM steps WHERE "
-                            "epoch = ? AND rank = ? ORDER BY end_offset LIMIT ?"));
+           database.prepare("SELECT job, received, report FROM steps WHERE epoch = ? AND "
+                            "rank = ? AND id <= ? ORDER BY end_offset LIMIT ?"));
     RM_TRY(Statement drop,
            database.prepare("DELETE FROM steps WHERE epoch = ?1 AND rank = ?2 AND end_offset IN "
                             "(SELECT end_offset FROM steps WHERE epoch = ?1 AND rank = ?2 "
@@ -69,10 +81,10 @@ Result<CurveStore> CurveStore::open(Database& database, StepSampler sampler) {
                             "quantity = ? ORDER BY epoch, first_step"));
     RM_TRY(Statement drop_line,
            database.prepare("DELETE FROM curves WHERE job = ? AND rank = ? AND quantity = ?"));
-    Statements statements{std::move(oldest),     std::move(drop),       std::move(last_chunk),
-                          std::move(put_chunk),  std::move(put_rank),   std::move(long_ranks),
-                          std::move(set_points), std::move(quantities), std::move(chunks),
-                          std::move(drop_line)};
+    Statements statements{std::move(place),      std::move(oldest),     std::move(drop),
+                          std::move(last_chunk), std::move(put_chunk),  std::move(put_rank),
+                          std::move(long_ranks), std::move(set_points), std::move(quantities),
+                          std::move(chunks),     std::move(drop_line)};
     CurveStore store(std::move(statements), std::move(sampler));
     RM_RETURN_IF_ERROR(store.count_whole(database));
     return store;
@@ -82,30 +94,47 @@ Status CurveStore::count_whole(Database& database) {
     RM_TRY(Statement count, database.prepare("SELECT epoch, rank, COUNT(*), MAX(received) "
                                              "FROM steps GROUP BY epoch, rank"));
     whole_.clear();
+    full_.clear();
     is_counted_ = true;
     while (true) {
         RM_TRY(const bool more, count.step());
         if (!more) return {};
-        whole_[{count.whole(0), static_cast<int>(count.whole(1))}] = {
-            static_cast<int>(count.whole(2)), {count.whole(3)}};
+        const int rank = static_cast<int>(count.whole(1));
+        const WholeReports whole{static_cast<int>(count.whole(2)), {count.whole(3)}};
+        whole_[{count.whole(0), rank}] = whole;
+        if (sampler_ && is_full(whole, rank)) full_.insert({count.whole(0), rank});
     }
 }
 
-Status CurveStore::kept_step(Epoch epoch, int rank, WallTime received) {
-    WholeReports& whole = whole_[{epoch.value, rank}];
+void CurveStore::kept_step(Epoch epoch, int rank, WallTime received) {
+    const StreamKey key{epoch.value, rank};
+    WholeReports& whole = whole_[key];
     ++whole.count;
     whole.newest = received;
-    const CurveLimits limits = curve_limits(rank);
-    if (!sampler_ || whole.count < limits.whole + limits.packed) return {};
-    return pack(epoch, rank, whole.count - limits.whole);
+    if (sampler_ && is_full(whole, rank)) full_.insert(key);
 }
 
-Status CurveStore::pack(Epoch epoch, int rank, int count) {
+Status CurveStore::pack() {
+    for (const StreamKey& key : std::exchange(full_, {})) {
+        const auto& [epoch, rank] = key;
+        const int extra = whole_[key].count - curve_limits(rank).whole;
+        RM_RETURN_IF_ERROR(pack({epoch}, rank, extra));
+        if (is_full(whole_[key], rank)) full_.insert(key);
+    }
+    return {};
+}
+
+Result<int> CurveStore::pack(Epoch epoch, int rank, int count) {
+    WholeReports& whole = whole_[{epoch.value, rank}];
+    RM_RETURN_IF_ERROR(sql_.place.step());
+    const std::int64_t read = whole.count > kMostUnread ? kAnyPlace : sql_.place.whole(0);
+    sql_.place.reset();
     std::map<std::string, CurveLine> lines;
     std::string job;
     WallTime newest;
-    sql_.oldest.bind_all(epoch, rank, count);
-    while (true) {
+    int packed = 0;
+    sql_.oldest.bind_all(epoch, rank, read, count);
+    for (;; ++packed) {
         RM_TRY(const bool more, sql_.oldest.step());
         if (!more) break;
         const auto report = sampler_(sql_.oldest.text(2), rank);
@@ -116,13 +145,14 @@ Status CurveStore::pack(Epoch epoch, int rank, int count) {
         for (const auto& [quantity, value] : report->samples)
             lines[quantity].add(report->step, value);
     }
-    const auto points = std::ssize(lines[std::string(kStepTimes)].steps);
     for (const auto& [quantity, line] : lines)
         RM_RETURN_IF_ERROR(append({job, rank, quantity}, epoch, line));
-    RM_RETURN_IF_ERROR(sql_.drop.bind_all(epoch, rank, count).run());
-    whole_[{epoch.value, rank}].count -= count;
-    if (points == 0) return {};
-    return sql_.put_rank.bind_all(job, rank, points, newest).run();
+    RM_RETURN_IF_ERROR(sql_.drop.bind_all(epoch, rank, packed).run());
+    whole.count -= packed;
+    if (lines.empty()) return packed;
+    const std::int64_t points = std::ssize(lines.at(std::string(kStepTimes)).steps);
+    RM_RETURN_IF_ERROR(sql_.put_rank.bind_all(job, rank, points, newest).run());
+    return packed;
 }
 
 // The attempt's last chunk takes the line while it has room; put() then replaces it.
@@ -164,8 +194,9 @@ Result<bool> CurveStore::pack_ended(WallTime now) {
         const bool is_old = key.second > 0 && quiet >= kOld;
         const int kept = is_old ? 0 : curve_limits(key.second).whole_ended;
         if (whole.count <= kept || quiet < kEnded) continue;
-        RM_RETURN_IF_ERROR(pack({key.first}, key.second, whole.count - kept));
-        if (++packed == kPackedAtOnce) return true;
+        RM_TRY(const int count, pack({key.first}, key.second, whole.count - kept));
+        packed += count > 0 ? 1 : 0;
+        if (packed == kPackedAtOnce) return true;
     }
     return false;
 }

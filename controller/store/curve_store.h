@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,8 +40,13 @@ public:
 
     // A transaction was rolled back: the next tidy() counts the whole reports again.
     void forget() { is_counted_ = false; }
-    // Counts a kept report of a step and packs the rank's oldest ones once there are many.
-    Status kept_step(Epoch epoch, int rank, WallTime received);
+    // Counts a kept report of a step.
+    void kept_step(Epoch epoch, int rank, WallTime received);
+    // Whether pack() has something to do.
+    bool has_full() const { return !full_.empty(); }
+    // Packs the oldest reports of ranks that have many, but none that the accounts of time have
+    // still to read (goodput_store.h), unless those are very many.
+    Status pack();
     // Packs what has been quiet for kEnded, and thins a few lines that are old or long. Returns
     // whether there is more to do at once.
     Result<bool> tidy(Database& database, WallTime now);
@@ -57,6 +63,7 @@ private:
         std::string quantity;
     };
     struct Statements {
+        Statement place;  // up to which the accounts of time have read
         Statement oldest;
         Statement drop;
         Statement last_chunk;
@@ -71,8 +78,10 @@ private:
     CurveStore(Statements statements, StepSampler sampler)
         : sql_(std::move(statements)), sampler_(std::move(sampler)) {}
 
+    static bool is_full(const WholeReports& whole, int rank);
     Status count_whole(Database& database);
-    Status pack(Epoch epoch, int rank, int count);
+    // Packs at most the `count` oldest reports; returns how many.
+    Result<int> pack(Epoch epoch, int rank, int count);
     Status append(const LineKey& key, Epoch epoch, const CurveLine& line);
     Status put(const LineKey& key, Epoch epoch, const CurveLine& line);
     Result<bool> pack_ended(WallTime now);
@@ -83,6 +92,7 @@ private:
     Statements sql_;
     StepSampler sampler_;
     std::map<StreamKey, WholeReports> whole_;
+    std::set<StreamKey> full_;
     bool is_counted_ = false;  // `whole_` is what the table has
 };
 

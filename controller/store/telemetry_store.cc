@@ -175,6 +175,13 @@ Result<KeptUpTo> TelemetryStore::kept_up_to(const JobId& job, Epoch epoch, std::
     return position;
 }
 
+Status TelemetryStore::pack() {
+    if (!curves_.has_full()) return {};
+    const Status packed = database_.transaction([&] { return curves_.pack(); });
+    if (!packed) forget();
+    return packed;
+}
+
 Result<bool> TelemetryStore::tidy(WallTime now) {
     bool more = false;
     const Status status = database_.transaction([&]() -> Status {
@@ -214,7 +221,8 @@ Status TelemetryStore::keep_report(const TelemetryPiece& piece, StreamOffsets& o
     // SQLite has no NaN: it stores NULL.
     RM_RETURN_IF_ERROR(put.bind_blob(6, piece.bytes).bind(7, piece.step).bind(8, piece.loss).run());
     if (piece.kind != PieceKind::step) return {};
-    return curves_.kept_step(piece.epoch, piece.rank, piece.received);
+    curves_.kept_step(piece.epoch, piece.rank, piece.received);
+    return {};
 }
 
 Status TelemetryStore::keep_log(const TelemetryPiece& piece, StreamOffsets& offsets) {

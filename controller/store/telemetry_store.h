@@ -101,6 +101,8 @@ public:
                                                           const KeptUpTo& position, int limit);
     // The position behind a step of an attempt, and behind all earlier attempts.
     Result<KeptUpTo> kept_up_to(const JobId& job, Epoch epoch, std::int64_t step);
+    // Packs steps of ranks that have many (CurveStore::pack), once others have read them.
+    Status pack();
     // Makes old steps smaller (CurveStore::tidy). Returns whether there is more to do at once.
     Result<bool> tidy(WallTime now);
 

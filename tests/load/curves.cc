@@ -89,6 +89,8 @@ void keep_steps(TelemetryStore& store, const CurveLoad& load) {
         }
         const Status kept = store.write(pieces);
         RM_CHECK(kept.ok(), "{}", kept.error().message);
+        const Status packed = store.pack();
+        RM_CHECK(packed.ok(), "{}", packed.error().message);
         const auto tidied = store.tidy(pieces.back().received);
         RM_CHECK(tidied.ok(), "{}", tidied.error().message);
     }

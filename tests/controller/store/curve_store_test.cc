@@ -56,6 +56,7 @@ struct Curves {
         }
         const Status status = store->write(pieces);
         ASSERT_TRUE(status) << status.error().message;
+        ASSERT_TRUE(store->pack());
     }
     struct TimedCurve {
         CurveLine line;
@@ -106,9 +107,28 @@ TEST(Curves, OfPackedReportsAreThoseOfWholeOnes) {
     }
 }
 
+TEST(Curves, WaitForTheAccountsOfTimeToReadTheirSteps) {
+    Curves t;
+    Database database = Database::open(t.paths.database, Access::write).value();
+    const auto read_up_to = [&](std::int64_t id) {
+        ASSERT_TRUE(database.execute(
+            format("INSERT OR REPLACE INTO goodput_read (one, id) VALUES (1, {})", id)));
+    };
+    read_up_to(100);
+    t.train(1, 2000);
+    EXPECT_EQ(t.whole(), 1900u) << "the others are unread";
+    read_up_to(2000);
+    t.train(2001, 2001);
+    EXPECT_EQ(t.whole(), 512u);
+    expect_steps(t.read().line, 1, 2001);
+    t.train(2002, 20'000);
+    EXPECT_EQ(t.whole(), 512u) << "nobody reads, and they are very many";
+}
+
 TEST(Curves, GrowOneChunkUntilItIsLarge) {
     Curves t;
-    t.train(1, 40'000);
+    for (std::int64_t step = 1; step < 40'000; step += 1000)
+        t.train(step, step + 999);
     Database database = Database::open(t.paths.database, Access::read).value();
     Statement chunks =
         database.prepare("SELECT COUNT(*) FROM curves WHERE quantity = 'loss'").value();
