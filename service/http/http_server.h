@@ -64,7 +64,7 @@ struct HttpLimits {
     std::size_t connections = 256;
     // Answers that come later: so many at a time, and so many requests that wait for theirs; a
     // further one is answered 503.
-    std::size_t slow_threads = 2;
+    std::size_t slow_threads = 4;
     std::size_t waiting = 32;
 };
 
@@ -72,8 +72,7 @@ struct HttpLimits {
 // certificate, which means TLS 1.3 and nothing older. It asks clients for a certificate and hands
 // it to the handler, which judges it. Requests whose Host is neither a loopback name nor one of the
 // certificate's names are answered 403, so that a foreign web page cannot read it through a
-// rebound name. The destructor closes every connection and joins the
-// threads.
+// rebound name. The destructor closes every connection and joins the threads.
 class HttpServer {
 public:
     // `address` is host:port; port 0 lets the system choose. UNAVAILABLE names an address in use.
