@@ -5,7 +5,7 @@ usage: check_alerts.py ROOT              checks the tree
        check_alerts.py ROOT --self-test  plants one fault of each kind and expects each found
 
 A complete alert has a unit test in which it fires and one in which it stays silent, a severity, a summary, a
-description and a page in docs/runbooks that the index names. Skipped (exit 77) without promtool or PyYAML.
+description, a page in docs/runbooks that the index names, and a drill that fires it. Skipped (exit 77) without promtool or PyYAML.
 """
 
 import pathlib
@@ -103,6 +103,13 @@ def unknown_verbs(root, text):
     return sorted(set(re.findall(r"(?:^|`)ringmaster ([a-z]+)", text, re.M)) - known)
 
 
+def drill_faults(root, alerts):
+    drills = [*(root / "tests/lab").glob("alerts*_test.cc"), root / "tests/e2e/gpu_alerts_test.cc"]
+    text = "".join(path.read_text() for path in drills)
+    for name in sorted(set(alerts) - set(re.findall(r'"(Ringmaster\w+)"', text))):
+        yield f"{name}: no drill of {', '.join(str(path.relative_to(root)) for path in drills)} fires it"
+
+
 def all_faults(root, alerts, tests):
     tested = directions(tests)
     recorded = {rule["record"]: rule for file in yaml_files(root / "dashboards/prometheus/rules")
@@ -115,6 +122,7 @@ def all_faults(root, alerts, tests):
         yield from (f"{name}: {fault}" for fault in faults_of(name, rule, tested, runbooks))
     yield from xid_faults(alerts, hardware_xids(root))
     yield from runbook_faults(root, alerts)
+    yield from drill_faults(root, alerts)
 
 
 def commands(root):
