@@ -1,6 +1,8 @@
 #include "controller/ops/jobs/read_curves.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 
 #include "base/text.h"
 #include "controller/curves/largest_triangle.h"
@@ -37,15 +39,32 @@ Result<std::int64_t> first_step(const pb::StepsRequest& request) {
     return invalid_argument("page token '{}' is not one of this server's", request.page_token());
 }
 
-pb::Curve message_of(const Curve& curve, const std::vector<WallTime>& times) {
+// The steps of a rank's curves, ascending, and when they ended: their times are read at once.
+struct TimedSteps {
+    std::vector<std::int64_t> steps;
+    std::vector<WallTime> times;
+
+    void add(const std::vector<std::int64_t>& more) {
+        std::vector<std::int64_t> all;
+        std::set_union(steps.begin(), steps.end(), more.begin(), more.end(),
+                       std::back_inserter(all));
+        steps = std::move(all);
+    }
+    WallTime at(std::int64_t step) const {
+        const auto place = std::lower_bound(steps.begin(), steps.end(), step);
+        return times[static_cast<std::size_t>(place - steps.begin())];
+    }
+};
+
+pb::Curve message_of(const Curve& curve, const TimedSteps& timed) {
     pb::Curve message;
     message.set_quantity(curve.quantity);
     message.set_unit(std::string(unit_of(curve.quantity)));
     message.set_rank(curve.rank);
     message.mutable_steps()->Add(curve.line.steps.begin(), curve.line.steps.end());
     message.mutable_values()->Add(curve.line.values.begin(), curve.line.values.end());
-    for (const WallTime time : times)
-        message.add_times(static_cast<double>(time.micros) * 1e-6);
+    for (const std::int64_t step : curve.line.steps)
+        message.add_times(static_cast<double>(timed.at(step).micros) * 1e-6);
     return message;
 }
 
@@ -112,10 +131,14 @@ private:
         };
         std::stable_sort(curves_.begin(), curves_.end(),
                          [&](const Curve& a, const Curve& b) { return place(a) < place(b); });
-        for (const Curve& curve : curves_) {
-            RM_TRY(const auto times, reader_.times(job_, curve.rank, curve.line.steps));
-            *reply_.add_curves() = message_of(curve, times);
+        std::map<int, TimedSteps> ranks;
+        for (const Curve& curve : curves_)
+            ranks[curve.rank].add(curve.line.steps);
+        for (auto& [rank, timed] : ranks) {
+            RM_TRY(timed.times, reader_.times(job_, rank, timed.steps));
         }
+        for (const Curve& curve : curves_)
+            *reply_.add_curves() = message_of(curve, ranks.at(curve.rank));
         return std::move(reply_);
     }
 
