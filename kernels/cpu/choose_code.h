@@ -22,9 +22,9 @@ struct CodeChoice {
 
 // Null loops when this CPU or build cannot run the code.
 //
-// `best` is measured once per process: the code known to be good on such a CPU, unless another
-// multiplies faster by a quarter. The margin keeps the choice stable: a process that resumes a run
-// chooses, even on a busy machine, what the earlier process chose, and gives the same bits.
+// `best` follows from the kind of CPU alone (decision 4): every rank on such a CPU, a run
+// that resumes, and a planner give the same bits and ask for the same workspace. A race at the
+// start of each process would not: where two codes are nearly as fast, a busy machine decides it.
 CodeChoice choose_code(CpuCode code, DType compute);
 
 }  // namespace rm::cpu

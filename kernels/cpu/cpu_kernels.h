@@ -7,7 +7,7 @@
 
 namespace rm {
 
-// Which code runs. `best` is the fastest this CPU can, by measurement. `onednn` takes the matrix
+// Which code runs. `best` is the fastest known on this kind of CPU. `onednn` takes the matrix
 // products of that library, on CPUs with AVX-512 BF16 also those of bf16. The others are our own
 // products and loops at one width, `own_amx` with products of bf16 in AMX tiles, `own_tile_model`
 // with a model of these tiles that runs everywhere: for tests and comparisons. Each gives its own
