@@ -25,6 +25,9 @@ inline Seconds operator-(MonoTime a, MonoTime b) {
 inline Seconds operator-(WallTime a, WallTime b) {
     return Seconds{static_cast<double>(a.micros - b.micros) * 1e-6};
 }
+inline MonoTime operator+(MonoTime a, Seconds s) {
+    return {a.nanos + static_cast<std::int64_t>(s.value * 1e9)};
+}
 inline WallTime operator+(WallTime a, Seconds s) {
     return {a.micros + static_cast<std::int64_t>(s.value * 1e6)};
 }

@@ -37,7 +37,11 @@ struct ApiAnswer {
 
 using Operation = Result<ApiAnswer> (*)(const ApiCall&);
 
-enum class Takes { moments, seconds };
+enum class Takes {
+    moments,
+    seconds,
+    seconds_for_all  // every caller gets the same answer: it is kept for a while
+};
 
 // A kind of path: /api/v1/<collection>, with or without an id and more after it.
 struct Route {
@@ -300,14 +304,15 @@ constexpr std::array kRoutes = {
           Takes::seconds},
     Route{"GET", "jobs", true, "", "/ringmaster.v1.JobService/Get", api_get_job},
     Route{"POST", "jobs", true, kCancel, "/ringmaster.v1.JobService/Cancel", api_cancel_job},
-    Route{"GET", "jobs", true, "/explain", "/ringmaster.v1.JobService/Explain", api_explain_job},
+    Route{"GET", "jobs", true, "/explain", "/ringmaster.v1.JobService/Explain", api_explain_job,
+          Takes::seconds_for_all},
     Route{"GET", "jobs", true, "/logs", "/ringmaster.v1.JobService/Logs", api_logs},
     Route{"GET", "jobs", true, "/placement", "/ringmaster.v1.TopologyService/Placement",
           api_placement},
     Route{"GET", "jobs", true, "/plan", "/ringmaster.v1.JobService/PlanDetail", api_plan_detail,
-          Takes::seconds},
+          Takes::seconds_for_all},
     Route{"GET", "jobs", true, "/steps", "/ringmaster.v1.JobService/Steps", api_steps,
-          Takes::seconds},
+          Takes::seconds_for_all},
     Route{"GET", "top", false, "", "/ringmaster.v1.JobService/Top", api_top},
     Route{"GET", "links", false, "", "/ringmaster.v1.TopologyService/Links", api_links},
     Route{"GET", "link_history", false, "", "/ringmaster.v1.TopologyService/LinkHistory",
@@ -340,6 +345,13 @@ Place place_of(std::string_view path) {
 bool is_at(const Route& route, const Place& place) {
     return route.collection == place.collection && route.has_id == place.has_id &&
            route.tail == place.tail;
+}
+
+// A curve of rank 0 is continued with the steps that follow: it must not end before they begin. A
+// grid of all ranks shows hours in a column where it takes seconds to make.
+Seconds longest_kept(const HttpRequest& request) {
+    if (!request.path.ends_with("/steps")) return Seconds{30};
+    return query_value(request.query, "rank") == "all" ? Seconds{300} : Seconds{1};
 }
 
 const Route* find_route(const Place& place, std::string_view http_method) {
@@ -392,12 +404,24 @@ std::optional<HttpResponse> JsonApi::handle(const HttpRequest& request) {
     if (!caller) return error_response(caller.error());
     const auto respond = [this, route, since_begin, request, caller = *caller,
                           id = std::string(place.id)] {
-        const auto result = route->run({ops_, surveys_, request, caller, decoded(id)});
+        Status status;
+        std::string subject = decoded(id);
+        const auto make = [&] {
+            const auto result = route->run({ops_, surveys_, request, caller, subject});
+            if (!result) {
+                status = result.error();
+                return error_response(result.error());
+            }
+            subject = result->subject;
+            return HttpResponse{.content_type = "application/json", .body = result->json};
+        };
+        HttpResponse response =
+            route->takes == Takes::seconds_for_all
+                ? kept_.get(request.path + "?" + request.query, longest_kept(request), make)
+                : make();
         gatekeeper_.ended(presented_by(request), {route->method, request.peer, {}, since_begin},
-                          result ? result->subject : id,
-                          result ? Status() : Status(result.error()));
-        if (!result) return error_response(result.error());
-        return HttpResponse{.content_type = "application/json", .body = result->json};
+                          subject, status);
+        return response;
     };
     if (route->takes == Takes::moments) return respond();
     HttpResponse response;

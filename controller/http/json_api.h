@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "controller/http/kept_answers.h"
 #include "controller/loops/survey_loop.h"
 #include "controller/ops/context.h"
 #include "service/http/http_server.h"
@@ -41,7 +42,7 @@ struct ApiSurveys {
 class JsonApi {
 public:
     JsonApi(OpsContext& ops, const ApiSurveys& surveys, const Gatekeeper& gatekeeper)
-        : ops_(ops), surveys_(surveys), gatekeeper_(gatekeeper) {}
+        : ops_(ops), surveys_(surveys), gatekeeper_(gatekeeper), kept_(ops.clock) {}
 
     // Nothing: not a path of this API.
     std::optional<HttpResponse> handle(const HttpRequest& request);
@@ -50,6 +51,7 @@ private:
     OpsContext& ops_;
     const ApiSurveys surveys_;
     const Gatekeeper& gatekeeper_;
+    KeptAnswers kept_;
 };
 
 Result<std::string> json_text(const google::protobuf::Message& message);

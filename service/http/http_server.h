@@ -65,7 +65,7 @@ struct HttpLimits {
     // Answers that come later: so many at a time, and so many requests that wait for theirs; a
     // further one is answered 503.
     std::size_t slow_threads = 4;
-    std::size_t waiting = 32;
+    std::size_t waiting = 128;
 };
 
 // An HTTP/1.1 server with keep-alive on its own thread: on loopback, or anywhere with a

@@ -87,16 +87,18 @@ const kKinds = { INFO: "", BLOCKING: "bad", PROBLEM: "bad" } as const;
 
 export function Findings({ job, generation }: { job: Job; generation: number }) {
   const [findings, setFindings] = useState<Finding[]>();
+  // An answer is kept for a while, here and in the controller: another state is another question.
+  const seen = `${job.state} ${job.attempts?.length ?? 0}`;
   useEffect(() => {
     const stop = new AbortController();
     const read = () =>
-      get<ExplainReply>(`jobs/${job.id}/explain`, {}, stop.signal)
+      get<ExplainReply>(`jobs/${job.id}/explain`, { seen }, stop.signal)
         .then((reply) => setFindings(reply.findings ?? []))
         .catch(() => stop.signal.aborted || setFindings([]));
     void read();
     const timer = setInterval(() => document.visibilityState === "visible" && void read(), 15_000);
     return () => (stop.abort(), clearInterval(timer));
-  }, [job.id, job.state, generation]);
+  }, [job.id, seen, generation]);
   return (
     <Section title="Explanation" note="as ringmaster explain gives it">
       {findings?.length === 0 && <Empty>Nothing to explain.</Empty>}
