@@ -44,8 +44,8 @@ std::vector<std::string> environment(const ControllerOptions& options) {
 }
 
 pid_t spawn(const ControllerOptions& options) {
-    std::vector<std::string> arguments = {
-        RM_CONTROLLER, "--state", options.state_dir, "--listen", "127.0.0.1:0", "--http", "none"};
+    std::vector<std::string> arguments = {RM_CONTROLLER, "--state", options.state_dir, "--listen",
+                                          "127.0.0.1:0", "--http",  options.http};
     arguments.insert(arguments.end(), options.flags.begin(), options.flags.end());
     std::vector<std::string> variables = environment(options);
     const std::string log = options.state_dir + ".log";
@@ -68,6 +68,14 @@ long number_in(const std::string& text, const std::string& name) {
     return std::strtol(text.c_str() + at + name.size(), nullptr, 10);
 }
 
+// The string that begins right after `name`; empty: there is none.
+std::string quoted_after(const std::string& json, const std::string& name) {
+    const std::size_t at = json.find(name + "\"");
+    if (at == json.npos) return "";
+    const std::size_t begin = at + name.size() + 1;
+    return json.substr(begin, json.find('"', begin) - begin);
+}
+
 }  // namespace
 
 ControllerProcess::ControllerProcess(const ControllerOptions& options)
@@ -82,14 +90,11 @@ ControllerProcess::~ControllerProcess() {
 }
 
 void ControllerProcess::wait_until_it_listens() {
-    const std::string before = "\"grpc\":[\"";
     for (int i = 0; i < 12'000; ++i) {
         const std::string info = contents(info_file_);
-        if (const std::size_t at = info.find(before); at != std::string::npos) {
-            const std::size_t begin = at + before.size();
-            address_ = info.substr(begin, info.find('"', begin) - begin);
-            return;
-        }
+        address_ = quoted_after(info, "\"grpc\":[");
+        http_ = quoted_after(info, "\"http\":");
+        if (!address_.empty()) return;
         RM_CHECK(::waitpid(pid_, nullptr, WNOHANG) == 0, "the controller has ended; see its log");
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }

@@ -20,6 +20,7 @@ struct ControllerOptions {
     std::string state_dir;
     Seconds fsync_delay;  // added to every fsync and fdatasync
     std::vector<std::string> flags;
+    std::string http = "none";  // where it serves pages
 };
 
 // A real controller process on loopback and a state directory of the caller's.
@@ -32,6 +33,7 @@ public:
     ControllerProcess& operator=(const ControllerProcess&) = delete;
 
     const std::string& address() const { return address_; }
+    const std::string& http() const { return http_; }  // host:port
     ProcessUse use() const;
     // Ends it with this signal; how it ended, as waitpid says.
     int stop(int signal);
@@ -42,6 +44,7 @@ private:
     const std::string info_file_;
     pid_t pid_ = 0;
     std::string address_;
+    std::string http_;
 };
 
 }  // namespace rm::load

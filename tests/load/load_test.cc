@@ -10,6 +10,8 @@
 #include "tests/load/controller_process.h"
 #include "tests/load/listing.h"
 #include "tests/load/many_jobs.h"
+#include "tests/load/pages.h"
+#include "tests/load/running_fleet.h"
 #include "tests/load/sessions.h"
 #include "tests/load/submits.h"
 #include "tests/support/temp_dir.h"
@@ -100,6 +102,23 @@ TEST(Load, ListsArePagesOfManyJobs) {
     EXPECT_EQ(times[4].rows, 0) << times[4].what;
     EXPECT_EQ(times[5].rows, 49) << times[5].what;
     EXPECT_EQ(all_jobs(controller.address()).size(), std::size_t{kJobs});
+}
+
+TEST(Load, PagesReadARunWhileItsRanksReport) {
+    const TempDir directory;
+    ControllerProcess controller({directory.file("state"), {}, {}, "127.0.0.1:0"});
+    const RunningFleet fleet(controller.address(),
+                             {.nodes = 4, .devices = 2, .steps_per_second = 10});
+    const std::string steps = "/api/v1/jobs/" + fleet.job() + "/steps?quantity=seconds&rank=all";
+    const Pages pages(controller.http(), 8, {{steps, Seconds{0.1}}});
+    const auto has_read = [&] {
+        const PageCounts counts = pages.counts();
+        return counts.events > 8 && counts.answers > 8 && fleet.num_kept() > 80;
+    };
+    for (int i = 0; i < 1000 && !has_read(); ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_TRUE(has_read());
+    EXPECT_EQ(pages.counts().faults, 0) << pages.counts().fault;
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include "tests/load/curves.h"
 #include "tests/load/listing.h"
 #include "tests/load/many_jobs.h"
+#include "tests/load/pages.h"
+#include "tests/load/running_fleet.h"
 #include "tests/load/sessions.h"
 #include "tests/load/submits.h"
 
@@ -28,6 +30,8 @@ struct Flags {
     int pending = 1000;
     int repeats = 20;
     CurveLoad curves;
+    FleetLoad fleet;
+    int pages = 50;
 };
 
 // Each connection is a file, here and in the controller.
@@ -129,6 +133,57 @@ int curves(const Flags& flags) {
     return 0;
 }
 
+// The questions of the page of a run and of the page of the cluster (dashboards/web/src/pages).
+std::vector<PageQuestion> run_page(const std::string& job) {
+    return {{"/api/v1/jobs/" + job + "/steps?quantity=seconds,waited&rank=all&max_points=48",
+             Seconds{5}},
+            {"/api/v1/jobs/" + job + "/explain?", Seconds{15}}};
+}
+std::vector<PageQuestion> cluster_page() {
+    return {{"/api/v1/links?", Seconds{20}}};
+}
+
+double share_of_a_core(const ControllerProcess& controller, double seconds) {
+    const ProcessUse before = controller.use();
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    return (controller.use().cpu.value - before.cpu.value) / seconds;
+}
+
+// Returns the number of faults.
+long print_cost_of(const char* name, const ControllerProcess& controller, const Flags& flags,
+                   const std::vector<PageQuestion>& questions) {
+    const double without = share_of_a_core(controller, flags.seconds);
+    const Pages pages(controller.http(), flags.pages, questions);
+    std::this_thread::sleep_for(std::chrono::seconds(10));
+    const PageCounts before = pages.counts();
+    const double with = share_of_a_core(controller, flags.seconds);
+    const PageCounts after = pages.counts();
+    std::printf(
+        "%d pages of %s: %.1f %% of a core, %.1f %% without them; %ld lines of events, "
+        "%ld answers, the slowest after %.2f s, %ld times the last was fresh, %ld faults %s\n",
+        flags.pages, name, 100 * with, 100 * without, after.events - before.events,
+        after.answers - before.answers, after.worst, after.fresh - before.fresh, after.faults,
+        after.fault.c_str());
+    return after.faults;
+}
+
+int pages(const Flags& flags) {
+    const WorkDir directory(flags.dir);
+    ControllerProcess controller({directory.state(), {}, {}, "127.0.0.1:0"});
+    const RunningFleet fleet(controller.address(), flags.fleet);
+    std::printf("%d nodes, a job of %d ranks, %.1f steps a second\n", flags.fleet.nodes,
+                flags.fleet.nodes * flags.fleet.devices, flags.fleet.steps_per_second);
+    std::this_thread::sleep_for(std::chrono::seconds(20));
+    long faults = print_cost_of("the run", controller, flags, run_page(fleet.job()));
+    faults += print_cost_of("the cluster", controller, flags, cluster_page());
+    print_use("at the end", controller.use());
+    std::printf(
+        "%ld steps reported, %.1f %% of them kept\n", fleet.num_steps(),
+        100.0 * static_cast<double>(fleet.num_kept()) /
+            static_cast<double>(fleet.num_steps() * flags.fleet.nodes * flags.fleet.devices));
+    return faults == 0 ? 0 : 1;
+}
+
 int main_of(int argc, char** argv) {
     CLI::App app("Loads a controller and measures it");
     app.require_subcommand(1);
@@ -152,10 +207,18 @@ int main_of(int argc, char** argv) {
     curve->add_option("--steps", flags.curves.steps)->capture_default_str();
     curve->add_option("--other-ranks", flags.curves.other_ranks)->capture_default_str();
     curve->add_option("--repeats", flags.curves.repeats)->capture_default_str();
+    auto* page = app.add_subcommand("pages", "Pages that are open while a large job runs");
+    page->add_option("--count", flags.pages)->capture_default_str();
+    page->add_option("--nodes", flags.fleet.nodes)->capture_default_str();
+    page->add_option("--devices", flags.fleet.devices, "Of each node")->capture_default_str();
+    page->add_option("--rate", flags.fleet.steps_per_second, "Steps a second")
+        ->capture_default_str();
+    page->add_option("--seconds", flags.seconds)->capture_default_str();
     CLI11_PARSE(app, argc, argv);
     allow_many_files();
     if (*submit) return submits(flags);
     if (*curve) return curves(flags);
+    if (*page) return pages(flags);
     return *open ? sessions(flags) : list(flags);
 }
 

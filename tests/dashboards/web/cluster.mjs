@@ -82,13 +82,6 @@ checkpoint: {every: 20 steps, keep: 2}
     process.kill(JSON.parse(readFileSync(newest.shim, "utf8")).ranks[0].pid, "SIGKILL");
   }
 
-  /** Seconds of CPU that the controller has used. */
-  controllerSeconds() {
-    const { pid } = JSON.parse(readFileSync(join(this.state, "controller", "controller.json"), "utf8"));
-    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ");
-    return (Number(fields[11]) + Number(fields[12])) / 100; // utime and stime, in ticks
-  }
-
   async stop() {
     const ended = new Promise((resolve) => this.process.on("exit", resolve));
     this.process.kill("SIGINT");
