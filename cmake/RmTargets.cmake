@@ -7,7 +7,7 @@ find_program(RM_CCACHE ccache)
 if(RM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # Makes paths below the source tree relative, so that a second clone finds the first one's objects.
   set(CMAKE_CXX_COMPILER_LAUNCHER
-      "${CMAKE_COMMAND};-E;env;CCACHE_BASEDIR=${PROJECT_SOURCE_DIR};CCACHE_NOHASHDIR=1;${RM_CCACHE}"
+      "${CMAKE_COMMAND};-E;env;CCACHE_BASEDIR=${PROJECT_SOURCE_DIR};CCACHE_NOHASHDIR=1;CCACHE_SLOPPINESS=pch_defines,time_macros;${RM_CCACHE}"
       CACHE STRING "" FORCE)
 endif()
 
@@ -119,13 +119,57 @@ else()
   set(rm_slowdown 1)
 endif()
 
-# rm_test(name SOURCES ... USES ... [CPU_SECONDS n] [TIMEOUT seconds] [RACES] [WAITS] [LABELS ...]):
+# rm_test_code(name computes): how test code is compiled. It is compiled once and run once: optimising it takes longer
+# than it saves, unless it computes for long itself. With RM_UNITY it takes the large headers that nearly every test
+# includes from rm_test_main, which compiled them once.
+function(rm_test_code name computes)
+  set(optimised ${computes})
+  if(RM_SANITIZE)
+    set(optimised NO)
+  endif()
+  if(optimised OR NOT CMAKE_BUILD_TYPE STREQUAL "Dev")
+    return()
+  endif()
+  target_compile_options(${name} PRIVATE -O0)
+  if(RM_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # ccache asks for the first option; gRPC brings the other, and all must agree.
+    target_compile_options(${name} PRIVATE -fpch-preprocess -pthread)
+    if(name STREQUAL "rm_test_main")
+      target_precompile_headers(${name} PRIVATE <gmock/gmock.h> <gtest/gtest.h> <nlohmann/json.hpp>)
+    else()
+      target_precompile_headers(${name} REUSE_FROM rm_test_main)
+    endif()
+  endif()
+endfunction()
+
+set(RM_SHARD "" CACHE STRING "I/N: build the I-th of N parts (from 0) of the test programs; label the others `elsewhere`")
+
+# rm_in_shard(kind out): whether the next program of this kind belongs to RM_SHARD. Each kind is dealt in turn, so
+# that the parts take about as long.
+function(rm_in_shard kind out)
+  set(${out} YES PARENT_SCOPE)
+  if(NOT RM_SHARD MATCHES "^([0-9]+)/([0-9]+)$")
+    return()
+  endif()
+  set(shard ${CMAKE_MATCH_1})
+  set(num_shards ${CMAKE_MATCH_2})
+  set_property(GLOBAL APPEND PROPERTY rm_dealt_${kind} "-")
+  get_property(dealt GLOBAL PROPERTY rm_dealt_${kind})
+  list(LENGTH dealt number)
+  math(EXPR part "${number} % ${num_shards}")
+  if(NOT part EQUAL shard)
+    set(${out} NO PARENT_SCOPE)
+  endif()
+endfunction()
+
+# rm_test(name SOURCES ... USES ... [CPU_SECONDS n] [TIMEOUT seconds] [RACES] [WAITS] [COMPUTES] [LABELS ...]):
 # a GoogleTest program, one CTest entry per program. CPU_SECONDS (default 60) is its budget without
 # a sanitizer: the program fails far beyond it (tests/support/test_main.cc), and those with the
 # largest stated budgets start first. RACES: only for the thread sanitizer. WAITS: it sleeps more
-# than half of its time. CTest's slots are half cores; such a program takes one, any other two.
+# than half of its time. CTest's slots are half cores; such a program takes one, any other two. COMPUTES: its own
+# code takes a large part of its CPU seconds, so that optimising it pays.
 function(rm_test name)
-  cmake_parse_arguments(arg "RACES;WAITS" "TIMEOUT;CPU_SECONDS" "SOURCES;USES;LABELS;ARGS" ${ARGN})
+  cmake_parse_arguments(arg "RACES;WAITS;COMPUTES" "TIMEOUT;CPU_SECONDS" "SOURCES;USES;LABELS;ARGS" ${ARGN})
   if(arg_RACES)
     if(NOT RM_SANITIZE STREQUAL "thread")
       return()
@@ -139,9 +183,8 @@ function(rm_test name)
                                            RM_TEST_CODE ON)
   if(RM_SANITIZE)
     target_compile_definitions(${name} PRIVATE RM_SANITIZED)
-    # Test code is compiled once and run once: under a sanitizer, optimising it takes longer than it saves.
-    target_compile_options(${name} PRIVATE -O0)
   endif()
+  rm_test_code(${name} ${arg_COMPUTES})
   add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
@@ -150,6 +193,15 @@ function(rm_test name)
   if(NOT arg_CPU_SECONDS)
     set(arg_CPU_SECONDS 60)
     set(cost 10)  # 60 is an unmeasured bound; most take a few
+  endif()
+  set(kind usual)
+  if(cost GREATER 10)
+    set(kind long)
+  endif()
+  rm_in_shard(${kind} is_here)
+  if(NOT is_here)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    list(APPEND arg_LABELS elsewhere)
   endif()
   set(slots 2)
   if(arg_WAITS)
@@ -162,7 +214,7 @@ function(rm_test name)
                                           PROCESSORS ${slots}
                                           ENVIRONMENT "RM_CPU_SECONDS=${budget}")
   # `threads` marks programs for the thread sanitizer, which builds and runs only these.
-  if("threads" IN_LIST arg_LABELS)
+  if("threads" IN_LIST arg_LABELS AND is_here)
     add_dependencies(rm_thread_tests ${name})
   endif()
 endfunction()

@@ -26,7 +26,7 @@ protected:
         up_ = up(state_, {"--workers", "1", "--devices-per-worker", "2", "--profile", "now",
                           "--prices", path("prices.yaml"), "--http", "127.0.0.1:0"});
         ASSERT_TRUE(up_);
-        job_ = write_job({.stages = "  - {context: 16384, batch: 16384, tokens: 32768, "
+        job_ = write_job({.stages = "  - {context: 8192, batch: 8192, tokens: 16384, "
                                     "learning_rate: 2e-3}\n",
                           .parallel = "auto"});  // and a tile, on which arithmetic depends
     }
@@ -34,16 +34,19 @@ protected:
         if (up_) stop(*up_);
     }
 
-    Json plan() {
-        const Finished done = at(state_, {"plan", job_, "-o", "json"});
-        EXPECT_EQ(done.code, 0) << done.err;
-        return Json::parse(done.out, nullptr, false).at("plan");
-    }
-    Finished submit_with(const std::vector<std::string>& settings) {
-        std::vector<std::string> arguments = {"submit", job_};
+    std::vector<std::string> with(std::vector<std::string> arguments,
+                                  const std::vector<std::string>& settings) const {
         for (const std::string& setting : settings)
             arguments.insert(arguments.end(), {"--set", setting});
-        return at(state_, arguments);
+        return arguments;
+    }
+    Json plan_with(const std::vector<std::string>& settings) {
+        const Finished done = at(state_, with({"plan", job_, "-o", "json"}, settings));
+        EXPECT_EQ(done.code, 0) << done.err;
+        return Json::parse(done.out, nullptr, false);
+    }
+    Finished submit_with(const std::vector<std::string>& settings) {
+        return at(state_, with({"submit", job_}, settings));
     }
     Json trained(const std::vector<std::string>& settings) {
         const Finished submitted = submit_with(settings);
@@ -62,7 +65,7 @@ protected:
     }
     // A limit below the plan's cost refuses the job with the cheapest plan beside it.
     void expect_a_limit_of_cost() {
-        const Json reply = Json::parse(at(state_, {"plan", job_, "-o", "json"}).out);
+        const Json reply = plan_with({});
         const double cost = reply.at("cost").at("money").get<double>();
         EXPECT_DOUBLE_EQ(cost,
                          0.02 * reply.at("plan").at("predicted").at("allSeconds").get<double>());
@@ -76,12 +79,8 @@ protected:
     }
     // The cost of a killed attempt counts: the next one reaches the limit and is stopped.
     void expect_a_stop_at_the_limit() {
-        const std::vector<std::string> longer = {"stages.0.tokens=160K", "retry.max=5"};
-        std::vector<std::string> asked = {"plan", job_, "-o", "json"};
-        for (const std::string& setting : longer)
-            asked.insert(asked.end(), {"--set", setting});
-        const Json reply = Json::parse(at(state_, asked).out);
-        const double limit = 1.02 * reply.at("cost").at("money").get<double>();
+        const std::vector<std::string> longer = {"stages.0.tokens=80K", "retry.max=5"};
+        const double limit = 1.02 * plan_with(longer).at("cost").at("money").get<double>();
         const Finished submitted =
             submit_with({longer[0], longer[1], format("resources.max_cost_usd={}", limit)});
         ASSERT_EQ(submitted.code, 0) << submitted.err;
@@ -184,7 +183,7 @@ protected:
         const std::size_t at_http = out.find("http://") + 7;
         const Prometheus prometheus({out.substr(at_http, out.find('/', at_http) - at_http)},
                                     path("prometheus"));
-        const Finished submitted = submit_with({"stages.0.tokens=16M"});
+        const Finished submitted = submit_with({"stages.0.tokens=8M"});
         ASSERT_EQ(submitted.code, 0) << submitted.err;
         const std::string id = submitted.out.substr(0, submitted.out.find('\n'));
         const auto error_of = [&](const std::string& quantity) {
@@ -207,16 +206,23 @@ protected:
     std::string job_;
 };
 
+// Long enough for activations to be most of the memory.
+std::vector<std::string> at_16k(std::vector<std::string> settings = {}) {
+    settings.insert(settings.begin(),
+                    {"stages.0.context=16K", "stages.0.batch=16K", "stages.0.tokens=32K"});
+    return settings;
+}
+
 TEST_F(PlanTest, AQuarterOfTheMemoryTrainsToTheSameLossAndWhatCannotFitIsRefused) {
-    const std::int64_t whole = planned(plan());
-    const Json resident = trained({});
+    const std::int64_t whole = planned(plan_with(at_16k()).at("plan"));
+    const Json resident = trained(at_16k());
     const Json& first = resident.at("attempts").at(0);
     EXPECT_EQ(planned(first), whole) << "the plan of an idle cluster is the plan of the attempt";
     EXPECT_EQ(taken(resident), whole);
     EXPECT_GT(first.at("predicted").at("stepSeconds").get<double>(), 0);
     EXPECT_GT(first.value("zero", 0), 0) << "a stage that keeps less takes no longer";
 
-    const Json limited = trained({format("memory.device={}B", whole / 4)});
+    const Json limited = trained(at_16k({format("memory.device={}B", whole / 4)}));
     const Json& second = limited.at("attempts").at(0);
     EXPECT_NE(second.at("memory"), first.at("memory"));
     EXPECT_LE(planned(second), whole / 4);
@@ -224,14 +230,13 @@ TEST_F(PlanTest, AQuarterOfTheMemoryTrainsToTheSameLossAndWhatCannotFitIsRefused
     EXPECT_EQ(limited.at("lastStep").at("loss"), resident.at("lastStep").at("loss"))
         << "no policy changes a bit";
 
-    const std::vector<std::string> pinned = {format("memory.device={}B", whole / 2),
-                                             "memory.alpha=1", "memory.offload=off",
-                                             "memory.windows=off"};
-    const Finished refused = submit_with(pinned);
+    const std::string half = format("memory.device={}B", whole / 2);
+    const Finished refused =
+        submit_with(at_16k({half, "memory.alpha=1", "memory.offload=off", "memory.windows=off"}));
     EXPECT_EQ(refused.code, 4) << refused.out;
     EXPECT_THAT(refused.err, HasSubstr("no plan fits; the nearest, "));
     EXPECT_THAT(refused.err, HasSubstr("it fits with memory: {offload: auto, windows: auto} ("));
-    const Json mended = trained({pinned[0], pinned[1], "memory.offload=auto"});
+    const Json mended = trained(at_16k({half, "memory.alpha=1", "memory.offload=auto"}));
     EXPECT_EQ(mended.at("attempts").at(0).at("memory").at("kept"), "host");
     expect_a_limit_of_cost();
     expect_a_stop_at_the_limit();

@@ -70,6 +70,8 @@ TEST_F(Alerts, PageForARunThatStandsStillAndForTheControllerThatWouldEndIt) {
                   .happen = [&] { kill(pids[0], SIGSTOP); },
                   .end = [&] { kill(pids[0], SIGCONT); },
                   .minutes = 11}});
+    // Under the controller that was started again.
+    reaches_step(last_step() + 5);
 }
 
 TEST_F(Alerts, SpeakOfALinkThatBecameSlow) {

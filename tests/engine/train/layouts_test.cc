@@ -70,7 +70,7 @@ RigConfig config_of(const Layout& l, Packing packing, const test::KernelsFactory
     config.mesh = Mesh::make(l.data, l.ring, l.ulysses, l.tensor, l.inner).value();
     config.zero = l.zero;
     config.vocabulary_block = l.block;
-    config.steps = test::kSanitized ? 2 : 5;
+    config.steps = test::kSanitized ? 2 : 3;
     config.tile = 192;  // divides by tensors of 1, 2, 3, 4 and 6
     config.chunk = 192;
     if (packing == Packing::packed) config.documents = some_documents(l.context);
