@@ -9,7 +9,7 @@ PACKAGES = "systemd systemd-sysv dbus openssh-server python3 python3-apt iproute
 # Their packages lie in the tree, not installed: nodes have no way to the internet.
 OFFERED = "prometheus prometheus-alertmanager prometheus-node-exporter"
 MIRROR = "http://deb.debian.org/debian"
-# What a node of the lab neither needs nor can do; without them it boots in half of the time.
+# A node of the lab neither needs nor can run these; without them it boots in half of the time.
 MASKED = ("apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service "
           "fstrim.timer getty.target console-getty.service systemd-logind.service systemd-udevd.service "
           "systemd-modules-load.service systemd-firstboot.service")
