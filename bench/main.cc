@@ -12,6 +12,7 @@
 #include "bench/commands.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/device_library.h"
+#include "options/version.h"
 
 namespace rm::bench {
 namespace {
@@ -215,7 +216,7 @@ int main(int argc, char** argv) {
     const std::span<char*> words(argv + 1, rm::usize(std::max(argc, 1) - 1));
     const std::string_view first = words.empty() ? "" : words.front();
     if (first == "--version") {
-        std::cout << "ring-bench " RM_VERSION "\n";
+        std::cout << "ring-bench " << rm::version() << "\n";
         return 0;
     }
     for (const auto& command : rm::bench::kOthers) {

@@ -10,6 +10,7 @@
 #include "cli/man/manual.h"
 #include "cli/verb.h"
 #include "options/usage.h"
+#include "options/version.h"
 #include "spec/session.h"
 
 namespace rm {
@@ -174,7 +175,7 @@ public:
     Program() {
         app.require_subcommand(1);
         app.set_version_flag("--version",
-                             format("ringmaster {} (protocol {})", RM_VERSION, kProtocol));
+                             format("ringmaster {} (protocol {})", version(), kProtocol));
         app.get_formatter()->column_width(34);
         add_target(app, target);
         const std::vector<VerbGroup> groups = verb_table();
@@ -242,7 +243,7 @@ std::variant<CommandLine, CommandLineEnd> parse_command_line(int argc, const cha
 }
 
 std::vector<ManPage> command_line_pages() {
-    return man_pages(Program().app, RM_VERSION);
+    return man_pages(Program().app, version());
 }
 
 }  // namespace rm

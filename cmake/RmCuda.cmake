@@ -1,8 +1,17 @@
-# Finds the CUDA toolkit (12 or 13) when RM_CUDA asks for it (the `cuda` preset). Compiles kernels for the L40S
-# first (sm_89), then for the A100 and Hopper; CMAKE_CUDA_ARCHITECTURES may name fewer for a quick build. Sets
-# RM_NVCC where a compiler exists, even without RM_CUDA: a test of every build compiles the kernels (kernels/cuda).
+# Finds the CUDA toolkit (12 or 13) when RM_CUDA asks for it (the `cuda` preset; `release` where the toolkit is).
+# Compiles kernels for the L40S first (sm_89), then for the A100 and Hopper; CMAKE_CUDA_ARCHITECTURES may name fewer
+# for a quick build. Sets RM_NVCC where a compiler exists, even without RM_CUDA: a test of every build compiles the
+# kernels (kernels/cuda).
 find_program(RM_NVCC nvcc HINTS ENV CUDACXX PATHS /usr/local/cuda/bin)
 mark_as_advanced(RM_NVCC)
+if(RM_CUDA STREQUAL "AUTO")
+  find_package(CUDAToolkit 12 QUIET)
+  set(RM_CUDA OFF)
+  if(RM_NVCC AND CUDAToolkit_FOUND)
+    set(RM_CUDA ON)
+  endif()
+  message(STATUS "CUDA: ${RM_CUDA}")
+endif()
 if(NOT RM_CUDA)
   return()
 endif()

@@ -13,6 +13,7 @@
 #include "options/checks.h"
 #include "options/examples.h"
 #include "options/usage.h"
+#include "options/version.h"
 #include "planner/child/planning_child.h"
 #include "service/grpc/grpc_util.h"
 #include "service/job_file/price_list.h"
@@ -140,7 +141,7 @@ rm::Result<rm::DaemonOptions> to_options(const Flags& flags) {
     options.state_dir = flags.state;
     options.listen = flags.listen;
     options.http = flags.http == "none" ? "" : flags.http;
-    options.version = RM_VERSION;
+    options.version = rm::version();
     RM_TRY(options.rank_log_cap, parse_log_cap(flags.rank_log_cap));
     if (!flags.tls_cert.empty()) {
         RM_TRY(options.tls, rm::read_key_pair(flags.tls_cert, flags.tls_key));
@@ -192,11 +193,11 @@ int main(int argc, char** argv) {
         return rm::run_planning_child({std::atoll(argv[2])});
     }
     CLI::App app("Ringmaster's controller: jobs, nodes and their history", "ringmaster-controller");
-    app.set_version_flag("--version", "ringmaster-controller " RM_VERSION);
+    app.set_version_flag("--version", std::string("ringmaster-controller ") + rm::version());
     Flags flags;
     declare(app, flags);
     app.footer("\n" + rm::examples_text(kExamples));
-    rm::add_man_flag(app, "ringmaster-controller", RM_VERSION, kExamples,
+    rm::add_man_flag(app, "ringmaster-controller", rm::version(), kExamples,
                      {"ringmaster(1)", "ringmaster-worker(8)"},
                      [](const std::string& page) { throw CLI::CallForVersion(page, 0); });
     try {

@@ -3,6 +3,7 @@
 #include "cli/document.h"
 #include "cli/show/text.h"
 #include "cli/verb.h"
+#include "options/version.h"
 #include "spec/session.h"
 
 namespace rm {
@@ -70,7 +71,7 @@ Result<ExitCode> run_doctor(const DoctorOptions& options, VerbContext& context) 
     const std::vector<Check> checks = examine(context);
     const Output& out = context.console.out;
     if (options.output == OutputFormat::table) {
-        out.stream << format("ringmaster {} (protocol {})\n", RM_VERSION, kProtocol);
+        out.stream << format("ringmaster {} (protocol {})\n", version(), kProtocol);
         for (const Check& check : checks)
             print_check(out, check);
     } else {

@@ -1,3 +1,5 @@
+#include "options/version.h"
+
 #include <nlohmann/json.hpp>
 
 #include "cli/verb.h"
@@ -13,12 +15,12 @@ struct VersionOptions : VerbOptions {
 Result<ExitCode> run_version(const VersionOptions& options, VerbContext& context) {
     std::ostream& out = context.console.out.stream;
     if (options.output == OutputFormat::json) {
-        const nlohmann::ordered_json document = {{"version", RM_VERSION}, {"protocol", kProtocol}};
+        const nlohmann::ordered_json document = {{"version", version()}, {"protocol", kProtocol}};
         out << document.dump(2) << '\n';
     } else if (options.output == OutputFormat::yaml) {
-        out << format("version: \"{}\"\nprotocol: {}\n", RM_VERSION, kProtocol);
+        out << format("version: \"{}\"\nprotocol: {}\n", version(), kProtocol);
     } else {
-        out << format("ringmaster {} (protocol {})\n", RM_VERSION, kProtocol);
+        out << format("ringmaster {} (protocol {})\n", version(), kProtocol);
     }
     return ExitCode::ok;
 }

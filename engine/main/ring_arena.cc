@@ -14,6 +14,7 @@
 #include "engine/memory/arena_validator.h"
 #include "options/checks.h"
 #include "options/usage.h"
+#include "options/version.h"
 
 namespace rm {
 namespace {
@@ -136,7 +137,7 @@ int run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
     CLI::App app("Gives every block of a memory trace an offset in one arena", "ring-arena");
-    app.set_version_flag("--version", "ring-arena " RM_VERSION);
+    app.set_version_flag("--version", std::string("ring-arena ") + rm::version());
     app.footer(rm::kFooter);
     rm::Arguments arguments;
     rm::declare(app, arguments);

@@ -32,6 +32,7 @@
 #include "engine/train/cpu_peak.h"
 #include "options/checks.h"
 #include "options/usage.h"
+#include "options/version.h"
 
 extern char** environ;
 
@@ -395,7 +396,7 @@ int run(const Arguments& arguments) {
 int main(int argc, char** argv) {
     CLI::App app("Trains without a controller: ranks are threads or processes of this machine",
                  "ring-train");
-    app.set_version_flag("--version", "ring-train " RM_VERSION);
+    app.set_version_flag("--version", std::string("ring-train ") + rm::version());
     app.footer(rm::kFooter);
     rm::Arguments arguments;
     rm::declare(app, arguments);

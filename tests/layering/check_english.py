@@ -12,7 +12,7 @@ import re
 import sys
 
 FOLDERS = ("base", "spec", "topology", "options", "kernels", "engine", "planner", "proto", "service", "controller",
-           "worker", "cli", "bench", "cmake", "scripts", "tests")
+           "worker", "cli", "bench", "cmake", "deploy", "scripts", "tests")
 SLASHES = {".h", ".cc", ".cu", ".cuh", ".proto"}
 HASHES = {".py", ".sh", ".cmake", ".txt"}
 # A comment begins a line or follows code after at least two blanks.

@@ -11,6 +11,7 @@
 #include "options/checks.h"
 #include "options/examples.h"
 #include "options/usage.h"
+#include "options/version.h"
 #include "service/address.h"
 #include "service/man_page.h"
 #include "worker/daemon/data_address.h"
@@ -175,9 +176,9 @@ void add_options(CLI::App& app, WorkerOptions& options, Texts& texts) {
         ->check(words_of(check_memory));
     add_orphan(app, options, texts);
     add_resources(app, options, texts);
-    app.set_version_flag("--version", "ringmaster-worker " RM_VERSION);
+    app.set_version_flag("--version", std::string("ringmaster-worker ") + version());
     app.footer("\n" + examples_text(kExamples));
-    add_man_flag(app, "ringmaster-worker", RM_VERSION, kExamples,
+    add_man_flag(app, "ringmaster-worker", version(), kExamples,
                  {"ringmaster(1)", "ringmaster-controller(8)"},
                  [](const std::string& page) { throw CLI::CallForVersion(page, 0); });
 }

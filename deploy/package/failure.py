@@ -1,0 +1,2 @@
+class Failure(Exception):
+    """An expected one, for the person who runs scripts/package."""
