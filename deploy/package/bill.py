@@ -16,8 +16,8 @@ COMPILED_IN = ("libboost1.74-dev", "libcli11-dev", "libstdc++-12-dev", "nlohmann
 WEB = ROOT / "dashboards" / "web"
 
 
-def owners(paths):
-    """The Debian package of each file; of a merged /usr, dpkg knows either name of a file."""
+def debian_owners(paths):
+    """The Debian packages of those files that have one; of a merged /usr, dpkg knows either name of a file."""
     names = {str(path): path for path in paths}
     names |= {str(path).replace("/usr/lib/", "/lib/", 1): path for path in paths}
     listing = subprocess.run(["dpkg-query", "-S", *names], capture_output=True, text=True, check=False).stdout
@@ -26,8 +26,6 @@ def owners(paths):
         package, name = line.rsplit(": ", 1)
         if name in names:
             found[names[name]] = package.split(",")[0].split(":")[0]
-    if missing := [str(path) for path in paths if path not in found]:
-        raise Failure(f"no Debian package has {', '.join(missing)}; so their version and licence are not known")
     return found
 
 
@@ -37,6 +35,24 @@ def debian_package(name):
     return {"name": name, "version": version, "from": f"Debian source package {source} {source_version}",
             "purl": f"pkg:deb/debian/{name}@{version}?arch={architecture}",
             "licence": pathlib.Path(f"/usr/share/doc/{name}/copyright")}
+
+
+def toolkit_package(path):
+    """A library of a CUDA toolkit that is no Debian package; its version is in the name of a folder."""
+    for folder in path.parents:
+        name = path.name.removeprefix("lib").split(".")[0].lower().removesuffix("lt")
+        for text in [*folder.glob(f"dist-info/nvidia_{name}[-_]*/licenses/License.txt"), *folder.glob("EULA.txt")]:
+            version = ["unknown", *re.findall(r"(?<=-)[0-9][0-9.]*[0-9]", str(text.relative_to(folder.parent)))][-1]
+            return {"name": f"nvidia-{name}", "version": version, "from": "NVIDIA's CUDA toolkit",
+                    "purl": f"pkg:generic/nvidia-{name}@{version}", "licence": text}
+    raise Failure(f"neither a Debian package nor a CUDA toolkit with a licence has {path}; so it may not be passed on")
+
+
+def owners(paths):
+    """The package of each file."""
+    debian = debian_owners(paths)
+    made = {name: debian_package(name) for name in sorted(set(debian.values()))}
+    return {path: made[debian[path]] if path in debian else toolkit_package(path) for path in paths}
 
 
 def page_packages(build):
@@ -52,8 +68,8 @@ def page_packages(build):
 def packages(build, files):
     """The packages of private libraries, and those of code within the programs."""
     installed = {name for name in COMPILED_IN if pathlib.Path(f"/usr/share/doc/{name}/copyright").exists()}
-    found = [debian_package(name) for name in sorted({*files.values(), *installed})]
-    return found + [package for package in page_packages(build) if package["licence"].exists()]
+    found = {package["name"]: package for package in files.values()} | {name: debian_package(name) for name in installed}
+    return [found[name] for name in sorted(found)] + [package for package in page_packages(build) if package["licence"].exists()]
 
 
 def spdx_id(*words):
@@ -82,14 +98,14 @@ def related(one, kind, other):
 
 
 def document(version, time, parts, files):
-    """`parts`: packages; `files`: the packed file of each private library and its package's name."""
+    """`parts`: packages; `files`: the packed file of each private library and its package."""
     ours = spdx_id("Package", "ringmaster")
     own = spdx_package({"name": "ringmaster", "version": version, "from": "this project",
                         "purl": f"pkg:generic/ringmaster@{version}"}) | {"licenseComments": "share/doc/ringmaster/copyright"}
     relations = [related("SPDXRef-DOCUMENT", "DESCRIBES", ours)]
     relations += [related(ours, "DEPENDS_ON", spdx_id("Package", part["name"])) for part in parts]
-    relations += [related(spdx_id("Package", name), "CONTAINS", spdx_id("File", path.name))
-                  for path, name in files.items()]
+    relations += [related(spdx_id("Package", part["name"]), "CONTAINS", spdx_id("File", path.name))
+                  for path, part in files.items()]
     body = {"packages": [own, *map(spdx_package, parts)], "files": list(map(spdx_file, files)), "relationships": relations}
     digest = hashlib.sha256(json.dumps(body).encode()).hexdigest()[:16]
     created = datetime.datetime.fromtimestamp(time, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -112,8 +128,8 @@ def add(build, stage, added, version, time):
     """Writes the bill, the licences and the copyright into the component `common`."""
     files = {}
     for component, libraries in added.items():
-        names = owners(list(libraries.values())) if libraries else {}
-        files |= {stage / component / "lib" / name: names[place] for name, place in libraries.items()}
+        found = owners(list(libraries.values())) if libraries else {}
+        files |= {stage / component / "lib" / name: found[place] for name, place in libraries.items()}
     parts = packages(build, files)
     folder = stage / "common" / "share" / "doc" / "ringmaster"
     (folder / "licences").mkdir(parents=True)

@@ -41,8 +41,11 @@ def closure(paths):
     return dict(sorted(found.items()))
 
 
-def nccl():
-    """The engine opens it by its name at run time, so no file says that it is needed."""
+def nccl(toolkit):
+    """The engine opens it by its name at run time, so no file says that it is needed. `toolkit`: CUDA's libraries."""
+    for path in toolkit:
+        if (path.parent / "libnccl.so.2").exists():
+            return {"libnccl.so.2": (path.parent / "libnccl.so.2").resolve()}
     said = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
     place = re.search(r"^\s*libnccl\.so\.2 .*=> (\S+)$", said, re.M)
     return {"libnccl.so.2": pathlib.Path(place[1]).resolve()} if place else {}

@@ -31,7 +31,7 @@ def add_libraries(stage):
     programs = [path for folder in stage.iterdir() for path in sorted((folder / "bin").glob("*")) if elf.is_elf(path)]
     own = sorted((stage / "cuda").glob("lib/*.so"))
     common = libraries.closure(programs)
-    cuda = libraries.closure(own) | (libraries.nccl() if own else {})
+    cuda = libraries.closure(own) | (libraries.nccl(libraries.closure(own).values()) if own else {})
     added = {"common": common, "cuda": {name: place for name, place in cuda.items() if name not in common}}
     for path in programs:
         libraries.make_relocatable(path, "$ORIGIN/../lib")
