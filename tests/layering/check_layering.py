@@ -63,7 +63,7 @@ RULES = {
     # Placement needs measurements alone.
     "planner/placement": (["base", "spec", "topology", "planner/placement"], []),
     "service": (["base", "spec", "topology", "service"], SERVICE),
-    # What the daemons share beside their layers: configuration files, and words with systemd.
+    # Shared by the daemons: configuration files, and words with systemd.
     "service/daemon": (["base", "service/job_file", "service/daemon"], ["CLI/", "yaml-cpp/"]),
     # The machine's GPUs, for programs with and without gRPC.
     "service/gpu": (["base", "spec", "service/gpu"], []),
