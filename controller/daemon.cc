@@ -42,8 +42,12 @@ std::uint64_t random_number() {
 class Wiring final : public ControlListener {
 public:
     Wiring(SessionRegistry& sessions, FleetMetrics& metrics, UpdateSignal& updates,
-           AuditSink& audit)
-        : sessions_(sessions), metrics_(metrics), updates_(updates), audit_(audit) {}
+           AuditSink& audit, const std::function<void()>& on_life)
+        : sessions_(sessions),
+          metrics_(metrics),
+          updates_(updates),
+          audit_(audit),
+          on_life_(on_life) {}
 
     // Set before the first input and reset before the scheduler ends.
     void set_scheduler(SchedulerLoop* scheduler) {
@@ -71,6 +75,7 @@ public:
         updates_.notify();
     }
     void waits(const std::string& reason) override {
+        if (on_life_) on_life_();
         log_event(LogLevel::warning, "tables_are_locked", {{"reason", reason}});
     }
 
@@ -92,6 +97,7 @@ private:
     FleetMetrics& metrics_;
     UpdateSignal& updates_;
     AuditSink& audit_;
+    const std::function<void()>& on_life_;
     std::mutex mutex_;
     SchedulerLoop* scheduler_ = nullptr;
 };
@@ -213,7 +219,7 @@ public:
           stores_(std::move(stores)),
           authenticator_(std::move(authenticator)),
           metrics_(options_.version),
-          wiring_(sessions_, metrics_, updates_, audit_),
+          wiring_(sessions_, metrics_, updates_, audit_, options_.on_life),
           control_(std::move(state), {*stores_.control, clock_, wiring_, options_.on_fatal}),
           surveys_(std::move(surveys), {control_, control_, sessions_, *stores_.surveys, clock_}),
           scheduler_(
@@ -287,6 +293,11 @@ public:
 
     const std::vector<std::string>& grpc_addresses() const override { return grpc_->addresses(); }
     std::string http_address() const override { return http_ ? http_->address() : ""; }
+    void prove_life() override {
+        control_.post(ProveLife{}, [this](const Result<JobId>& answer) {
+            if (answer && options_.on_life) options_.on_life();
+        });
+    }
 
 private:
     Result<ClusterId> found_cluster() {

@@ -36,6 +36,9 @@ struct DaemonOptions {
     // The command of plan_in_child(), which plans; empty: this process plans (tests).
     std::vector<std::string> planner;
     std::function<void(const std::string&)> on_fatal;  // ends the process
+    // The control loop lives: it answers prove_life(), or waits for another program that holds the
+    // tables. On its thread.
+    std::function<void()> on_life;
 };
 
 // The whole controller: state directory, stores, loops, services, HTTP, wired. While it runs,
@@ -49,6 +52,7 @@ public:
 
     virtual const std::vector<std::string>& grpc_addresses() const = 0;
     virtual std::string http_address() const = 0;  // empty: none
+    virtual void prove_life() = 0;                 // leads to DaemonOptions::on_life
 };
 
 // Replaces the database of a stopped controller by a backup; returns a message for the user.

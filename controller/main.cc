@@ -15,6 +15,8 @@
 #include "options/usage.h"
 #include "options/version.h"
 #include "planner/child/planning_child.h"
+#include "service/daemon/config_file.h"
+#include "service/daemon/supervisor.h"
 #include "service/grpc/grpc_util.h"
 #include "service/job_file/price_list.h"
 #include "service/log.h"
@@ -61,6 +63,7 @@ void declare(CLI::App& app, Flags& flags) {
         CLI::Option* option = app.add_option(name, value, help)->capture_default_str();
         return *type == '\0' ? option : option->type_name(type);
     };
+    rm::add_config_options(app);
     app.add_option("--state", flags.state, "Directory of the databases and logs")
         ->type_name("DIR")
         ->required();
@@ -86,10 +89,12 @@ void declare(CLI::App& app, Flags& flags) {
     CLI::Option* const restore =
         app.add_option("--restore", flags.restore.control,
                        "Restore this backup and exit; the controller must be stopped")
-            ->type_name("FILE");
+            ->type_name("FILE")
+            ->configurable(false);
     app.add_option("--restore-telemetry", flags.restore.telemetry,
                    "Restore this backup of the telemetry with it")
         ->type_name("FILE")
+        ->configurable(false)
         ->needs(restore);
 }
 
@@ -98,7 +103,8 @@ constexpr rm::Example kExamples[] = {
      "for workers and clients of this machine: 127.0.0.1:7070"},
     {"ringmaster-controller --state /var/lib/ringmaster --listen 10.0.0.1:7070 --tls-cert c.crt "
      "--tls-key c.key --client-ca ca.crt",
-     "for other machines, too"}};
+     "for other machines, too"},
+    {"ringmaster-controller --config /etc/ringmaster/controller.yaml", "with options from a file"}};
 
 // After a broken invariant or a failed commit, memory may be ahead of the disk: nothing more is
 // sent or done. The next start begins from what is on disk.
@@ -176,12 +182,30 @@ rm::Status restore(const Flags& flags) {
     return {};
 }
 
-rm::Status run(const Flags& flags, const sigset_t& signals) {
+// The signal that ends the daemon. Until then the control loop proves its life when the supervisor
+// wants to hear of it.
+int serve(rm::Daemon& daemon, const sigset_t& signals, const rm::Supervisor& supervisor) {
+    constexpr rm::Seconds kDay{86400};
+    const double wait = supervisor.alive_every().value_or(kDay).value;
+    const auto whole = static_cast<time_t>(wait);
+    const timespec span{whole, static_cast<long>((wait - static_cast<double>(whole)) * 1e9)};
+    while (true) {
+        const int number = sigtimedwait(&signals, nullptr, &span);
+        if (number > 0) return number;
+        daemon.prove_life();
+    }
+}
+
+rm::Status run(const Flags& flags, const sigset_t& signals, const rm::Supervisor& supervisor) {
     if (!flags.restore.control.empty()) return restore(flags);
     RM_TRY(rm::DaemonOptions options, to_options(flags));
+    options.on_life = [&supervisor] { supervisor.alive(); };
     RM_TRY(const std::unique_ptr<rm::Daemon> daemon, rm::Daemon::start(std::move(options)));
-    int number = 0;
-    sigwait(&signals, &number);
+    supervisor.status(rm::format("gRPC on {}, HTTP on {}", rm::join(daemon->grpc_addresses()),
+                                 flags.http == "none" ? flags.http : daemon->http_address()));
+    supervisor.ready();
+    const int number = serve(*daemon, signals, supervisor);
+    supervisor.stopping();
     rm::log_event(rm::LogLevel::info, "stopping", {{"signal", number}});
     return {};
 }
@@ -205,14 +229,19 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return rm::exit_usage(app, error);
     }
+    if (const auto config = rm::config_to_print(app)) {
+        std::fputs(config->c_str(), stdout);
+        return 0;
+    }
     // Before any thread: they inherit the mask, and only sigwait gets these.
     const sigset_t signals = stop_signals();
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
     std::signal(SIGPIPE, SIG_IGN);
     ::umask(0077);  // tables, logs and sockets are for this user only
     rm::raise_open_files_limit();
+    const rm::Supervisor supervisor = rm::Supervisor::from_environment();
     rm::init_logging("ringmaster-controller");
-    const rm::Status status = run(flags, signals);
+    const rm::Status status = run(flags, signals, supervisor);
     if (status) return 0;
     // A backup is restored on behalf of `ringmaster restore`.
     const char* const program =

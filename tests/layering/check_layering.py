@@ -63,6 +63,8 @@ RULES = {
     # Placement needs measurements alone.
     "planner/placement": (["base", "spec", "topology", "planner/placement"], []),
     "service": (["base", "spec", "topology", "service"], SERVICE),
+    # Shared by the daemons: configuration files, and words with systemd.
+    "service/daemon": (["base", "service/job_file", "service/daemon"], ["CLI/", "yaml-cpp/"]),
     # The machine's GPUs, for programs with and without gRPC.
     "service/gpu": (["base", "spec", "service/gpu"], []),
     "controller": (["base", "spec", "topology", "options", "service", "controller", "engine", "planner"], DAEMON),
@@ -135,7 +137,8 @@ PLANTED = [
     ("engine/windows/x.cc", '"engine/attention/attention.h"'), ("engine/attention/x.cc", '"engine/model/block.h"'),
     ("engine/memory/x.cc", '"engine/model/model.h"'), ("engine/train/x.cc", "<coin/Cbc_C_Interface.h>"),
     ("engine/comm/x.cc", '"engine/train/trainer.h"'), ("engine/main/x.cc", '"service/log.h"'),
-    ("service/x.cc", '"engine/train/trainer.h"'), ("service/gpu/x.cc", '"service/log.h"'), ("service/x.cc", "<sqlite3.h>"),
+    ("service/x.cc", '"engine/train/trainer.h"'), ("service/gpu/x.cc", '"service/log.h"'),
+    ("service/daemon/x.cc", '"service/convert/convert.h"'), ("service/x.cc", "<CLI/CLI.hpp>"), ("service/x.cc", "<sqlite3.h>"),
     ("controller/core/x.cc", '"controller/store/store.h"'), ("controller/core/x.cc", '"service/log.h"'),
     ("controller/survey/x.cc", '"controller/core/state.h"'), ("controller/store/x.cc", "<grpcpp/grpcpp.h>"), ("controller/store/x.cc", '"service/convert/convert.h"'),
     ("worker/core/x.cc", '"worker/agent/agent.h"'), ("worker/rank/x.cc", "<boost/asio.hpp>"),

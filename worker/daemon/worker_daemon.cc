@@ -149,7 +149,7 @@ std::map<int, Bytes> memory_by_device(const Inventory& inventory) {
 
 class WorkerDaemon {
 public:
-    static Status run(const WorkerOptions& options) {
+    static Status run(const WorkerOptions& options, const Supervisor& supervisor) {
         const StopSignals signals;
         RM_TRY(const Offered offered, find_offered(options));
         RM_TRY(const StateDir state, StateDir::open(options.state_dir));
@@ -176,7 +176,8 @@ public:
         GpuProbeState probing;
         Prober prober(inside_probe_of(state, offered, *attempts, probing));
         RM_RETURN_IF_ERROR(announce(state, identity, options, inventory, offered));
-        WorkerDaemon daemon(options, signals, *attempts, metrics, offered.gpus.get(), probing);
+        WorkerDaemon daemon({options, signals, supervisor}, *attempts, metrics, offered.gpus.get(),
+                            probing);
         TelemetrySender telemetry(channel, identity.node, *attempts);
         SessionActions actions(identity_path, identity.node,
                                {*attempts, telemetry, probes.get(), prober, roots});
@@ -206,10 +207,17 @@ public:
     }
 
 private:
-    WorkerDaemon(const WorkerOptions& options, const StopSignals& signals, Attempts& attempts,
-                 WorkerMetrics& metrics, GpuWatch* gpus, const GpuProbeState& probing)
-        : options_(options),
-          signals_(signals),
+    // How it was started and who may end it.
+    struct Frame {
+        const WorkerOptions& options;
+        const StopSignals& signals;
+        const Supervisor& supervisor;
+    };
+    WorkerDaemon(const Frame& frame, Attempts& attempts, WorkerMetrics& metrics, GpuWatch* gpus,
+                 const GpuProbeState& probing)
+        : options_(frame.options),
+          signals_(frame.signals),
+          supervisor_(frame.supervisor),
           attempts_(attempts),
           metrics_(metrics),
           gpus_(gpus),
@@ -277,8 +285,10 @@ private:
     }
 
     void serve(WorkerSession& session) {
+        supervisor_.ready();
         while (!signals_.take())
             look(session);
+        supervisor_.stopping();
         log_event(LogLevel::info, "worker_stopping", {{"ranks", to_string(options_.orphan.mode)}});
         if (options_.orphan.mode == OrphanMode::stop) stop_ranks(session);
     }
@@ -289,7 +299,23 @@ private:
         if (gpus_ != nullptr) add_gpus(seen);
         for (const Observation& attempt : seen)
             session.handle(ShimObserved{attempt.status, clock_.mono()});
+        report_life(session);
         attempts_.wait(kLookInterval);
+    }
+
+    // This loop comes here, and the session is not stuck, as it answers.
+    void report_life(WorkerSession& session) {
+        const bool connected = session.accepted();
+        if (connected != told_connected_) {
+            supervisor_.status(format("{} the controller at {}",
+                                      connected ? "in session with" : "no session with",
+                                      options_.controller));
+            told_connected_ = connected;
+        }
+        const auto every = supervisor_.alive_every();
+        if (!every || clock_.mono() - told_alive_ < *every) return;
+        supervisor_.alive();
+        told_alive_ = clock_.mono();
     }
 
     void add_gpus(std::vector<Observation>& seen) {
@@ -322,7 +348,10 @@ private:
 
     const WorkerOptions& options_;
     const StopSignals& signals_;
+    const Supervisor& supervisor_;
     const SystemClock clock_;
+    MonoTime told_alive_;
+    std::optional<bool> told_connected_;
     Attempts& attempts_;
     WorkerMetrics& metrics_;
     GpuWatch* const gpus_;  // null: none are offered
@@ -332,8 +361,8 @@ private:
 
 }  // namespace
 
-Status run_worker(const WorkerOptions& options) {
-    return WorkerDaemon::run(options);
+Status run_worker(const WorkerOptions& options, const Supervisor& supervisor) {
+    return WorkerDaemon::run(options, supervisor);
 }
 
 }  // namespace rm

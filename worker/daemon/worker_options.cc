@@ -13,6 +13,7 @@
 #include "options/usage.h"
 #include "options/version.h"
 #include "service/address.h"
+#include "service/daemon/config_file.h"
 #include "service/man_page.h"
 #include "worker/daemon/data_address.h"
 #include "worker/inventory/inventory.h"
@@ -90,7 +91,8 @@ constexpr Example kExamples[] = {
      "a controller on this machine"},
     {"ringmaster-worker --state /var/lib/ringmaster-worker --controller 10.0.0.1:7070 --ca ca.crt "
      "--cert worker.crt --key worker.key --devices cpu:2 --root data=/srv/data",
-     "a controller elsewhere"}};
+     "a controller elsewhere"},
+    {"ringmaster-worker --config /etc/ringmaster/worker.yaml", "with options from a file"}};
 
 void add_place(CLI::App& app, WorkerOptions& options) {
     app.add_option("--state", options.state_dir, "Directory that keeps this worker's identity")
@@ -162,6 +164,7 @@ void add_resources(CLI::App& app, WorkerOptions& options, Texts& texts) {
 
 // The order is that of the help text.
 void add_options(CLI::App& app, WorkerOptions& options, Texts& texts) {
+    add_config_options(app);
     add_place(app, options);
     add_security(app, options.security);
     app.add_option("--devices", texts.devices,
@@ -221,6 +224,32 @@ WorkerCommandLine parse_command_line(int argc, char** argv) {
     if (options.slots_on_machine > 0 && options.slots_on_machine < own) {
         return misuse(format("--slots-on-machine {} is less than this worker's own {} slots",
                              options.slots_on_machine, own));
+    }
+    if (const auto config = config_to_print(app)) {
+        std::cout << *config;
+        return {};
+    }
+    return {.options = std::move(options)};
+}
+
+WorkerCommandLine parse_stop_ranks_line(int argc, char** argv) {
+    CLI::App app(
+        "Stops the ranks of this node, each job with a checkpoint, and waits for their end",
+        "ringmaster-worker stop-ranks");
+    WorkerOptions options;
+    Texts texts;
+    add_options(app, options, texts);
+    app.footer("");
+    for (CLI::Option* option : app.get_options(nullptr)) {
+        const std::string name = option->get_lnames().front();
+        const bool counts = name == "state" || name == "stop-grace";
+        if (!counts) option->required(false);
+        if (!counts && name != "config" && name != "help") option->group("");
+    }
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return {.options = std::nullopt, .exit_code = exit_usage(app, error)};
     }
     return {.options = std::move(options)};
 }

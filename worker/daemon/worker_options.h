@@ -40,5 +40,8 @@ struct WorkerCommandLine {
     int exit_code = 0;
 };
 WorkerCommandLine parse_command_line(int argc, char** argv);
+// `ringmaster-worker stop-ranks`, of which argv[0] is the verb: the same options and file, but only
+// --state and --stop-grace count.
+WorkerCommandLine parse_stop_ranks_line(int argc, char** argv);
 
 }  // namespace rm

@@ -66,6 +66,11 @@ void WorkerSession::handle(const WorkerInput& input) {
     }
 }
 
+bool WorkerSession::accepted() {
+    const std::lock_guard lock(mutex_);
+    return core_.accepted();
+}
+
 void WorkerSession::carry_out(std::vector<WorkerOutput> outputs) {
     for (const WorkerOutput& output : outputs) {
         std::visit([this](const auto& value) { perform(value); }, output);
