@@ -54,6 +54,9 @@ public:
     // Ends the stream and joins; makes no calls afterwards. Idempotent.
     void stop();
 
+    // Ends the stream, so that the session dials again at once: over a new channel.
+    void reconnect();
+
     // From any thread: an observation of this machine, or an answer to one of the core's commands.
     void handle(const WorkerInput& input);
 
