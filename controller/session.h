@@ -32,7 +32,7 @@ public:
     virtual void finish(
         const Status& status) = 0;  // once, with the reason for the worker; no writes follow
     virtual void cancel() = 0;      // for a worker that does not read the reason
-    // Another worker is this node at this moment: somebody may have copied its credential.
+    // Another worker is this node at this moment: one of them may have a copy of its credential.
     virtual void claimed_elsewhere(const NodeId& /*node*/, const Status& /*why*/) {}
 };
 

@@ -59,7 +59,7 @@ Result<Owner> find_owner(const std::string& name) {
                       name);
 }
 
-// Who may read a file that the admin owns: nobody else, the controller too, or all.
+// The readers of a file that the admin owns: no others, the controller too, or all.
 enum class Readers { owner, controller, all };
 
 // Makes what is missing below one directory, and knows whether that was anything.

@@ -48,7 +48,7 @@ Table token_table(const std::vector<pb::JoinToken>& tokens, WallTime now) {
     return table.done();
 }
 
-// What a machine needs besides the token.
+// The command to start on a machine.
 std::string join_line(const pb::CreateTokenReply& made, const std::string& file) {
     return format(
         "ringmaster-worker --state /var/lib/ringmaster-worker --controller {} --join-token {} "
@@ -98,9 +98,9 @@ Result<ExitCode> run_revoke(const RevokeOptions& options, VerbContext& context) 
     request.set_id(options.id);
     RM_TRY(const pb::JoinToken token, client.call(&pb::TokenService::Stub::Revoke, request));
     context.console.out.stream << token.id() << '\n';
-    context.console.note(format("no machine joins with token {} any more; {} with it {} nodes",
-                                token.id(), counted(token.used(), "machine"),
-                                token.used() == 1 ? "stays one of the" : "stay"));
+    context.console.note(
+        format("no machine joins with token {} any more; nodes that have joined with it stay",
+               token.id()));
     return ExitCode::ok;
 }
 

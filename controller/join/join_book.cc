@@ -53,6 +53,9 @@ Result<std::unique_ptr<JoinBook>> JoinBook::open(std::unique_ptr<JoinStore> stor
                within("--node-authority", authority.verify(tried, SystemClock().wall())));
     }
     RM_RETURN_IF_ERROR(book->store_->forget(SystemClock().wall() + Seconds{-kRemembers.value}));
+    RM_TRY(const std::vector<NodeId> removed, book->store_->revoked_nodes());
+    for (const NodeId& node : removed)
+        book->removed_.insert(node.value);
     return book;
 }
 

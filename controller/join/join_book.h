@@ -31,7 +31,7 @@ struct Joined {
     std::string certificate;  // with its authority behind it
 };
 
-// What lets machines join: tokens, certificates, and what was taken back. Thread safe.
+// The tokens with which machines join, their certificates, and those taken back. Thread safe.
 class JoinBook final : public IssuedCredentials {
 public:
     // `random` names nodes. INVALID_ARGUMENT: the authority is none for nodes.
@@ -54,13 +54,13 @@ public:
     // `id` may be a prefix. NOT_FOUND, or INVALID_ARGUMENT when several begin with it.
     Result<JoinToken> revoke(const std::string& id, WallTime now);
 
-    // UNAUTHENTICATED says why the token admits nobody.
+    // UNAUTHENTICATED says why the token admits no machine.
     Result<Joined> join(const std::string& token_hash, const JoinCall& call);
     Result<Joined> renew(const JoinCall& call);
 
     // From now on no certificate of the node is accepted.
     Status remove(const NodeId& node, WallTime now);
-    // Nodes that the tables know as removed, at the start.
+    // Nodes that control.db knows as removed, at the start: join.db may be another one since.
     void deny(const NodeId& node);
 
 private:

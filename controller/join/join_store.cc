@@ -151,6 +151,17 @@ Status JoinStore::revoke_node(const NodeId& node, WallTime now) {
                   now, node);
 }
 
+Result<std::vector<NodeId>> JoinStore::revoked_nodes() {
+    RM_TRY(Statement statement,
+           database_.prepare("SELECT DISTINCT node FROM certificates WHERE revoked <> 0"));
+    std::vector<NodeId> nodes;
+    while (true) {
+        RM_TRY(const bool more, statement.step());
+        if (!more) return nodes;
+        nodes.push_back({statement.text(0)});
+    }
+}
+
 Status JoinStore::forget(WallTime before) {
     return database_.transaction([&]() -> Status {
         RM_RETURN_IF_ERROR(change(database_, "DELETE FROM certificates WHERE expires < ?", before));

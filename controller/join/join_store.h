@@ -58,6 +58,7 @@ public:
     Status add(const NodeCertificate& certificate);
     Result<std::vector<NodeCertificate>> certificates_of(const NodeId& node);
     Status revoke_node(const NodeId& node, WallTime now);
+    Result<std::vector<NodeId>> revoked_nodes();
     // Forgets certificates that have expired, and tokens that have been of no use, since `before`.
     Status forget(WallTime before);
 
@@ -67,7 +68,7 @@ private:
     Database database_;
 };
 
-// Why a token admits nobody at this time; OK: it does.
+// Says why a token admits no machine at this time.
 Status check_usable(const JoinToken& token, WallTime now);
 
 }  // namespace rm

@@ -208,7 +208,7 @@ public:
     }
 
 private:
-    // What a start has made ready.
+    // The results of a start so far.
     struct Ready {
         const WorkerOptions& options;
         const StopSignals& signals;
