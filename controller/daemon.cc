@@ -151,6 +151,39 @@ Result<State> load_state(Store& store, const StateDir& directory, const DaemonOp
     return state;
 }
 
+// join.db may be older than the tables, or lost: they know which nodes were removed.
+Result<std::unique_ptr<JoinBook>> open_join_book(const StateDir& directory, JoinOptions options,
+                                                 const State& state) {
+    RM_TRY(auto store, JoinStore::open(directory.file("join.db")));
+    RM_TRY(auto book, JoinBook::open(std::move(store), std::move(options), random_number));
+    for (const auto& [id, node] : state.nodes) {
+        if (node.removed) book->deny(id);
+    }
+    return book;
+}
+
+// The place that the certificate names, at the first TCP address that listens.
+Result<JoinPlace> join_place(const std::optional<KeyPair>& tls,
+                             const std::vector<std::string>& listeners) {
+    if (!tls) {
+        return make_error(ErrorCode::failed_precondition,
+                          "machines join over TLS alone: start the controller with --tls-cert and "
+                          "--tls-key");
+    }
+    JoinPlace place;
+    RM_TRY(const std::string authority, authority_in(tls->certificate));
+    RM_TRY(place.fingerprint, fingerprint_of(authority));
+    RM_TRY(const std::string host, first_host_of(tls->certificate));
+    for (const std::string& listener : listeners) {
+        const auto address = parse_host_port(listener);
+        if (listener.starts_with("unix:") || !address) continue;
+        place.address = to_string(HostPort{host, address->port});
+        return place;
+    }
+    return make_error(ErrorCode::failed_precondition,
+                      "no TCP address listens: start the controller with --listen HOST:PORT");
+}
+
 // Continues from the results of earlier surveys.
 Result<SurveyCore> load_surveys(SurveyStore& store, const SurveyOptions& options) {
     RM_TRY(LinkBook book, store.load());
@@ -213,10 +246,12 @@ void warn_of_plain_text(const DaemonOptions& options, const std::vector<std::str
 class RunningDaemon final : public Daemon {
 public:
     RunningDaemon(DaemonOptions options, StateDir directory, Stores stores, State state,
-                  SurveyCore surveys, std::unique_ptr<Authenticator> authenticator)
+                  SurveyCore surveys, std::unique_ptr<JoinBook> join,
+                  std::unique_ptr<Authenticator> authenticator)
         : options_(std::move(options)),
           directory_(std::move(directory)),
           stores_(std::move(stores)),
+          join_(std::move(join)),
           authenticator_(std::move(authenticator)),
           metrics_(options_.version),
           wiring_(sessions_, metrics_, updates_, audit_, options_.on_life),
@@ -270,7 +305,11 @@ public:
             routes_.set_address(http_->address());
         }
         services_.push_back(make_job_service(ops_, gatekeeper_));
-        services_.push_back(make_node_service(ops_));
+        services_.push_back(make_node_service(ops_, {sessions_, *join_}));
+        services_.push_back(make_join_service(*join_, clock_, gatekeeper_));
+        services_.push_back(make_token_service(*join_, clock_, gatekeeper_, [this] {
+            return join_place(options_.tls, grpc_->addresses());
+        }));
         services_.push_back(make_topology_service(ops_, surveys_, *stores_.surveys));
         services_.push_back(make_admin_service(audit_, *stores_.audit_reader, directory_.path()));
         services_.push_back(make_worker_service(session_, ops_, telemetry_, surveys_, gatekeeper_));
@@ -338,6 +377,7 @@ private:
     const SystemClock clock_;
     Stores stores_;
     AuditLoop audit_{*stores_.audit};
+    const std::unique_ptr<JoinBook> join_;
     std::unique_ptr<Authenticator> authenticator_;
     RpcMetrics rpc_metrics_;
     const Gatekeeper gatekeeper_{*authenticator_, access_table(), audit_, clock_, &rpc_metrics_};
@@ -384,12 +424,13 @@ Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
     RM_TRY(StateDir directory, StateDir::open(options.state_dir));
     RM_TRY(Stores stores, open_stores(directory, options));
     RM_TRY(State state, load_state(*stores.control, directory, options, SystemClock().wall()));
-    RM_TRY(auto authenticator, Authenticator::open(options.credentials));
+    RM_TRY(auto join, open_join_book(directory, options.join, state));
+    RM_TRY(auto authenticator, Authenticator::open(options.credentials, join.get()));
     RM_TRY(SurveyCore surveys, load_surveys(*stores.surveys, options.survey));
     take_alarms(state, surveys.book());
-    auto daemon = std::make_unique<RunningDaemon>(std::move(options), std::move(directory),
-                                                  std::move(stores), std::move(state),
-                                                  std::move(surveys), std::move(authenticator));
+    auto daemon = std::make_unique<RunningDaemon>(
+        std::move(options), std::move(directory), std::move(stores), std::move(state),
+        std::move(surveys), std::move(join), std::move(authenticator));
     RM_RETURN_IF_ERROR(daemon->serve());
     return std::unique_ptr<Daemon>(std::move(daemon));
 }

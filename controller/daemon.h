@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "controller/core/state.h"
 #include "controller/http/routes.h"
+#include "controller/join/join_book.h"
 #include "controller/session.h"
 #include "controller/store/backup.h"
 #include "controller/store/space_guard.h"
@@ -25,6 +26,7 @@ struct DaemonOptions {
     std::string http;                 // host:port, on loopback without `tls`; empty: none
     std::optional<KeyPair> tls;       // PEM; every TCP address speaks TLS
     AuthenticatorFiles credentials;   // define the accepted credentials
+    JoinOptions join;                 // how machines become nodes
     MetricsAccess metrics = MetricsAccess::as_a_viewer;
     std::string version;
     Bytes rank_log_cap{64 << 20};

@@ -26,6 +26,9 @@
 
 namespace {
 
+constexpr double kDaySeconds = 86400;
+constexpr double kShortestDays = 0.0001;  // nine seconds, for tests
+
 struct Flags {
     std::string state;
     std::vector<std::string> listen = {"127.0.0.1:7070"};
@@ -34,6 +37,8 @@ struct Flags {
     std::string tls_cert;
     std::string tls_key;
     rm::AuthenticatorFiles credentials;
+    std::string node_authority_key;
+    double node_certificate_days = 30;
     bool open_metrics = false;
     std::string survey = "auto";
     std::string survey_budget = "5%";
@@ -54,6 +59,16 @@ void declare_security(CLI::App& app, Flags& flags) {
     app.add_option("--tokens", flags.credentials.tokens,
                    "Hashes of the accepted tokens; reloaded when the file changes. Loopback "
                    "without TLS then requires a token, too");
+    CLI::Option* nodes =
+        app.add_option("--node-authority", flags.credentials.node_authority,
+                       "Certificate (PEM) of the authority that signs for machines which join");
+    nodes->needs(app.add_option("--node-authority-key", flags.node_authority_key, "Its key (PEM)")
+                     ->needs(nodes));
+    app.add_option("--node-certificate-days", flags.node_certificate_days,
+                   "Days for which such a certificate is valid; workers renew after two thirds")
+        ->type_name("DAYS")
+        ->check(rm::number(kShortestDays))
+        ->capture_default_str();
     app.add_flag("--open-metrics", flags.open_metrics,
                  "/metrics and /api/v1/sd without a credential for callers on this machine");
 }
@@ -153,6 +168,11 @@ rm::Result<rm::DaemonOptions> to_options(const Flags& flags) {
         RM_TRY(options.tls, rm::read_key_pair(flags.tls_cert, flags.tls_key));
     }
     options.credentials = flags.credentials;
+    if (!flags.credentials.node_authority.empty()) {
+        RM_TRY(options.join.authority,
+               rm::read_key_pair(flags.credentials.node_authority, flags.node_authority_key));
+    }
+    options.join.lifetime = {flags.node_certificate_days * kDaySeconds};
     if (flags.open_metrics) options.metrics = rm::MetricsAccess::open_on_loopback;
     options.survey.automatic = flags.survey == "auto";
     RM_TRY(options.survey.budget, parse_percent(flags.survey_budget));

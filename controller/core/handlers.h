@@ -15,6 +15,7 @@ void handle(Step& step, const NodeHello& input);         // apply_node.cc
 void handle(Step& step, const NodeSessionDown& input);   // apply_node.cc
 void handle(Step& step, const NodeUnreachable& input);   // apply_node.cc
 void handle(Step& step, const NodeGone& input);          // apply_node.cc
+void handle(Step& step, const NodeRemoved& input);       // apply_node.cc
 void handle(Step& step, const DrainNode& input);         // apply_node.cc
 void handle(Step& step, const ResumeNode& input);        // apply_node.cc
 void handle(Step& step, const AskToPublish& input);      // apply_publish.cc

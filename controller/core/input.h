@@ -46,6 +46,13 @@ struct NodeGone {
     std::string reason;
 };
 
+// Gone for good: its certificates are not accepted any more, so it cannot come back. Its session
+// has ended.
+struct NodeRemoved {
+    NodeId node;
+    std::string reason;
+};
+
 // The first input of a controller whose tables were restored from a backup.
 struct Restored {};
 
@@ -130,9 +137,9 @@ struct ProveLife {};
 
 using InputBody =
     std::variant<FoundCluster, Restored, SubmitJob, CancelJob, NodeHello, NodeSessionDown,
-                 NodeUnreachable, NodeGone, NodeStatus, NodeRefused, DrainNode, ResumeNode,
-                 AskToPublish, PlanReady, CommandsDue, NodeRoots, NodeDevices, NodeFilesChecked,
-                 NodeRootProbed, LinkDrifted, StepMeasured, ProveLife>;
+                 NodeUnreachable, NodeGone, NodeRemoved, NodeStatus, NodeRefused, DrainNode,
+                 ResumeNode, AskToPublish, PlanReady, CommandsDue, NodeRoots, NodeDevices,
+                 NodeFilesChecked, NodeRootProbed, LinkDrifted, StepMeasured, ProveLife>;
 
 struct Input {
     WallTime time;            // for people: jumps when the clock is set

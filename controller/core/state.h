@@ -137,7 +137,8 @@ struct Node {
     Inventory inventory;
     std::string boot_id;
     std::string build;
-    std::string drained;  // why nothing new is placed here; empty: it is in service
+    std::string drained;   // why nothing new is placed here; empty: it is in service
+    bool removed = false;  // for good: it is gone, and no hello brings it back
     WallTime joined;
     WallTime last_seen;  // start or end of its last session
     NodeSession session;

@@ -14,6 +14,10 @@
 
 namespace {
 
+// A start that is tried again ends in the same way, such as a join with a token that has expired.
+// `ringmaster` has the same code for it.
+constexpr int kExitDenied = 7;
+
 int shim_main(const char* dir) {
     const rm::Status ended = rm::run_shim(dir);
     if (!ended) std::fprintf(stderr, "%s\n", ended.error().message.c_str());
@@ -42,7 +46,8 @@ int daemon_main(int argc, char** argv) {
     const rm::Status ended = rm::run_worker(*command.options, supervisor);
     if (!ended)
         rm::log_event(rm::LogLevel::error, "worker_failed", {{"reason", ended.error().message}});
-    return ended ? EXIT_SUCCESS : EXIT_FAILURE;
+    if (ended) return EXIT_SUCCESS;
+    return ended.error().code == rm::ErrorCode::permission_denied ? kExitDenied : EXIT_FAILURE;
 }
 
 int run(int argc, char** argv) {

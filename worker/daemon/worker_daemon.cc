@@ -14,6 +14,7 @@
 #include "service/http/http_server.h"
 #include "service/log.h"
 #include "service/machine.h"
+#include "service/security/server_chain.h"
 #include "service/state_dir.h"
 #include "worker/agent/attempts.h"
 #include "worker/daemon/build_hash.h"
@@ -23,6 +24,8 @@
 #include "worker/daemon/session_actions.h"
 #include "worker/inventory/gpu_use.h"
 #include "worker/inventory/inventory.h"
+#include "worker/join/join.h"
+#include "worker/join/renewal.h"
 #include "worker/metrics/worker_metrics.h"
 #include "worker/probe/gpu_probe.h"
 #include "worker/probe/probe_server.h"
@@ -147,13 +150,81 @@ std::map<int, Bytes> memory_by_device(const Inventory& inventory) {
     return memory;
 }
 
+constexpr const char* kIdentity = "identity.json";
+
+// Joins, where that is still to be done, and says whether this node has joined.
+Result<bool> join_once(const WorkerOptions& options, const StateDir& state, const NodePki& pki,
+                       const StopSignals& signals) {
+    if (!options.security.ca.empty()) return false;
+    RM_TRY(const bool joined, pki.has_joined());
+    if (joined || options.join_token.empty()) return joined;
+    if (::access(state.file(kIdentity).c_str(), F_OK) == 0) {
+        return make_error(ErrorCode::permission_denied,
+                          "{} is the state of a node without its credentials, and a machine that "
+                          "joins becomes a new one: give it an empty --state directory",
+                          state.path());
+    }
+    RM_TRY(const std::string fingerprint, parse_fingerprint(options.ca_fingerprint));
+    RM_RETURN_IF_ERROR(
+        join_cluster({.controller = options.controller,
+                      .server_name = options.security.server_name,
+                      .name = options.name.empty() ? machine_hostname() : options.name,
+                      .token_file = options.join_token,
+                      .fingerprint = fingerprint},
+                     pki, [&signals] { return signals.is_pending(); }));
+    return true;
+}
+
+// The authority that this node trusts must be the one that the command line names.
+Status check_same_authority(const WorkerOptions& options, const NodePki& pki) {
+    if (options.ca_fingerprint.empty()) return {};
+    RM_TRY(const std::string wanted, parse_fingerprint(options.ca_fingerprint));
+    RM_TRY(const std::string pem, read_small_file(pki.ca()));
+    RM_TRY(const std::string known, fingerprint_of(pem));
+    if (known == wanted) return {};
+    return make_error(ErrorCode::permission_denied,
+                      "this node has joined a cluster whose CA has the fingerprint {} ({}), and "
+                      "--ca-fingerprint is {}: give it an empty --state directory to join another",
+                      known, pki.ca(), wanted);
+}
+
 class WorkerDaemon {
 public:
-    static Status run(const WorkerOptions& options, const Supervisor& supervisor) {
+    static Status run(WorkerOptions options, const Supervisor& supervisor) {
         const StopSignals signals;
         RM_TRY(const Offered offered, find_offered(options));
         RM_TRY(const StateDir state, StateDir::open(options.state_dir));
-        const std::string identity_path = state.file("identity.json");
+        const NodePki pki(state.file(kNodePkiDirectory));
+        const auto joined = join_once(options, state, pki, signals);
+        if (!joined && joined.error().code == ErrorCode::cancelled) return {};
+        if (!joined) return joined.error();
+        if (*joined) {
+            RM_RETURN_IF_ERROR(check_same_authority(options, pki));
+            options.security = pki.security(options.security.server_name);
+            if (options.metrics.scrapers.client_ca.empty())
+                options.metrics.scrapers.client_ca = pki.ca();
+        }
+        return serve({{options, signals, supervisor}, offered, state, *joined});
+    }
+
+private:
+    // How it was started and who may end it.
+    struct Frame {
+        const WorkerOptions& options;
+        const StopSignals& signals;
+        const Supervisor& supervisor;
+    };
+    // The results of a start so far.
+    struct Ready {
+        Frame frame;
+        const Offered& offered;
+        const StateDir& state;
+        bool has_joined;
+    };
+    static Status serve(const Ready& ready) {
+        const auto& [frame, offered, state, has_joined] = ready;
+        const auto& [options, signals, supervisor] = frame;
+        const std::string identity_path = state.file(kIdentity);
         RM_TRY(const std::string name, certified_name(options.security));
         RM_TRY(const Identity identity, load_identity(identity_path, name));
         WorkerMetrics metrics(identity.node, {memory_by_device(offered.inventory), state.path()});
@@ -161,7 +232,8 @@ public:
                serve_metrics(options.metrics, [&metrics] { return metrics.response(); }));
         Inventory inventory = offered.inventory;
         if (http) inventory.http_address = advertised(http->address(), options.metrics);
-        RM_TRY(const auto channel, make_channel(options.controller, options.security));
+        RM_TRY(auto made, make_channel(options.controller, options.security));
+        const auto channel = std::make_shared<ControllerChannel>(std::move(made));
         const auto rendezvous = make_grpc_rendezvous(channel, identity.node);
         RM_TRY(const auto declared, parse_declared_roots(options.roots));
         RootsAgent roots(declared, state.file("roots.json"));
@@ -176,8 +248,7 @@ public:
         GpuProbeState probing;
         Prober prober(inside_probe_of(state, offered, *attempts, probing));
         RM_RETURN_IF_ERROR(announce(state, identity, options, inventory, offered));
-        WorkerDaemon daemon({options, signals, supervisor}, *attempts, metrics, offered.gpus.get(),
-                            probing);
+        WorkerDaemon daemon(frame, *attempts, metrics, offered.gpus.get(), probing);
         TelemetrySender telemetry(channel, identity.node, *attempts);
         SessionActions actions(identity_path, identity.node,
                                {*attempts, telemetry, probes.get(), prober, roots});
@@ -195,8 +266,11 @@ public:
                      .probed = [&](const auto& probed) { session.handle(probed); }});
         prober.start([&session](const ProbeReport& report) { session.handle(ProbeDone{report}); });
         session.start();
+        const auto renewal =
+            has_joined ? daemon.renewal_of(state, identity.node, channel, session) : nullptr;
         daemon.watch_gpus(session);
         daemon.serve(session);
+        if (renewal) renewal->stop();
         if (offered.gpus) offered.gpus->stop();
         probing.must_end = true;
         prober.stop();
@@ -206,13 +280,6 @@ public:
         return {};
     }
 
-private:
-    // How it was started and who may end it.
-    struct Frame {
-        const WorkerOptions& options;
-        const StopSignals& signals;
-        const Supervisor& supervisor;
-    };
     WorkerDaemon(const Frame& frame, Attempts& attempts, WorkerMetrics& metrics, GpuWatch* gpus,
                  const GpuProbeState& probing)
         : options_(frame.options),
@@ -274,6 +341,19 @@ private:
             facts.attempts.push_back(attempt.status);
         facts.launches = attempts_.launches();
         return facts;
+    }
+
+    std::unique_ptr<Renewal> renewal_of(const StateDir& state, const NodeId& node,
+                                        const std::shared_ptr<ControllerChannel>& channel,
+                                        WorkerSession& session) {
+        return std::make_unique<Renewal>(Renewal::Parts{
+            .pki = NodePki(state.file(kNodePkiDirectory)),
+            .node = node,
+            .controller = options_.controller,
+            .server_name = options_.security.server_name,
+            .channel = channel,
+            .expires = [this](WallTime until) { metrics_.set_certificate_expiry(until); },
+            .renewed = [&session] { session.reconnect(); }});
     }
 
     void watch_gpus(WorkerSession& session) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <functional>
 #include <iostream>
 
@@ -15,8 +16,10 @@
 #include "service/address.h"
 #include "service/daemon/config_file.h"
 #include "service/man_page.h"
+#include "service/security/server_chain.h"
 #include "worker/daemon/data_address.h"
 #include "worker/inventory/inventory.h"
+#include "worker/join/node_pki.h"
 #include "worker/roots/root_paths.h"
 
 namespace rm {
@@ -72,6 +75,28 @@ void add_security(CLI::App& app, ClientSecurity& security) {
                    "Name expected in the controller's certificate, if not the address");
 }
 
+void add_joining(CLI::App& app, WorkerOptions& options) {
+    CLI::Option* token = app.add_option(
+        "--join-token", options.join_token,
+        "File with a join token (`ringmaster token create`): the first start makes "
+        "this machine a node with it and keeps a certificate in the state directory");
+    token->type_name("FILE")->needs(
+        app.add_option("--ca-fingerprint", options.ca_fingerprint,
+                       "sha256:HEX of the controller's CA, which a machine that joins trusts")
+            ->type_name("FINGERPRINT")
+            ->check(words_of(parse_fingerprint)));
+    token->excludes("--ca")->excludes("--cert");
+}
+
+// A node that has joined needs no flag again.
+bool joins(const WorkerOptions& options) {
+    if (!options.join_token.empty()) return true;
+    std::error_code failure;
+    return options.security.ca.empty() &&
+           std::filesystem::exists(
+               NodePki(options.state_dir + "/" + kNodePkiDirectory).certificate(), failure);
+}
+
 void add_metrics(CLI::App& app, MetricsOptions& metrics) {
     app.add_option("--http", metrics.address,
                    "HOST:PORT of /metrics, beyond loopback with --tls-cert; or none")
@@ -89,6 +114,10 @@ void add_metrics(CLI::App& app, MetricsOptions& metrics) {
 constexpr Example kExamples[] = {
     {"ringmaster-worker --state /var/lib/ringmaster-worker --controller 127.0.0.1:7070",
      "a controller on this machine"},
+    {"ringmaster-worker --state /var/lib/ringmaster-worker --controller 10.0.0.1:7070 "
+     "--join-token token --ca-fingerprint "
+     "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+     "joins a controller elsewhere, as `ringmaster token create` prints it"},
     {"ringmaster-worker --state /var/lib/ringmaster-worker --controller 10.0.0.1:7070 --ca ca.crt "
      "--cert worker.crt --key worker.key --devices cpu:2 --root data=/srv/data",
      "a controller elsewhere"},
@@ -167,6 +196,7 @@ void add_options(CLI::App& app, WorkerOptions& options, Texts& texts) {
     add_config_options(app);
     add_place(app, options);
     add_security(app, options.security);
+    add_joining(app, options);
     app.add_option("--devices", texts.devices,
                    "What to offer: cuda:all, GPUs by number such as cuda:0,2, N CPU slots, written "
                    "cpu:N, or N emulated GPUs, emu:N [cuda:all where there are GPUs, else cpu:1]")
@@ -205,7 +235,8 @@ WorkerCommandLine parse_command_line(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return {.options = std::nullopt, .exit_code = exit_usage(app, error)};
     }
-    if (const auto address = check_address(options.controller, options.security.wire()); !address) {
+    const Wire wire = joins(options) ? Wire::tls : options.security.wire();
+    if (const auto address = check_address(options.controller, wire); !address) {
         return misuse("--controller: " + address.error().message);
     }
     if (const auto roots = parse_declared_roots(options.roots); !roots) {

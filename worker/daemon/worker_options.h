@@ -19,6 +19,9 @@ struct WorkerOptions {
     std::string name;        // the node's name for users; empty: the machine's
     std::string controller;  // unix:/path, or host:port, on loopback without TLS
     ClientSecurity security;
+    // A machine that is to join; the state directory of one that has joined has its credentials.
+    std::string join_token;              // a file; empty: it does not join
+    std::string ca_fingerprint;          // sha256:HEX
     std::optional<DeviceOffer> devices;  // nothing: all GPUs, or else one CPU slot
     MetricsOptions metrics;
     std::string data_address;      // loopback or private; empty: the one that reaches `controller`

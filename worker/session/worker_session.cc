@@ -20,6 +20,12 @@ void WorkerSession::stop() {
     if (loop_) loop_->stop();
 }
 
+void WorkerSession::reconnect() {
+    const std::lock_guard lock(mutex_);
+    backoff_.reset();
+    if (stream_ != nullptr) stream_->cancel();
+}
+
 Seconds WorkerSession::serve_and_wait(const std::stop_token& stop) {
     const std::unique_ptr<WorkerStream> stream = dial_();
     serve(*stream, stop);
