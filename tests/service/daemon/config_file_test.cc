@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "base/random.h"
 #include "options/checks.h"
 #include "options/usage.h"
 #include "tests/support/temp_dir.h"
@@ -170,6 +171,29 @@ TEST_F(ConfigFile, PrintsWhatItReadsAgain) {
     EXPECT_EQ(config_to_print(daemon_->app), first);
     EXPECT_EQ(daemon_->listen, (std::vector<std::string>{"[::1]:7", "a, b"}));
     EXPECT_EQ(daemon_->cert, "null");
+}
+
+// An accepted file means the same once it is printed and read again, whatever is in it.
+TEST_F(ConfigFile, ReadsWhatItPrintsOfAnyDamagedFile) {
+    constexpr char kBytes[] = "\n :-,[]{}'\"#&*!|>%@`~\\\t\0ab0\xff";
+    const std::string whole =
+        "state: /s\nlisten:\n  - 0.0.0.0:7070\n  - 'unix:/a b'\n"
+        "survey: manual\nafter: 1.5\ncert: \"a\\tb\"\nopen: true\n";
+    const std::uint64_t seed = 24;
+    Rng rng(seed);
+    int accepted = 0;
+    for (int i = 0; i < 1000; ++i) {
+        std::string text = whole;
+        for (std::uint64_t changes = 1 + rng.below(3); changes > 0; --changes)
+            text[rng.below(text.size())] = kBytes[rng.below(sizeof kBytes - 1)];
+        if (!parse(text, {"--print-config"}).empty()) continue;
+        ++accepted;
+        const std::string first = *config_to_print(daemon_->app);
+        ASSERT_EQ(parse(first, {"--print-config"}), "") << text << "\nprinted:\n" << first;
+        ASSERT_EQ(*config_to_print(daemon_->app), first) << text << "\nseed " << seed;
+    }
+    EXPECT_GT(accepted, 50);
+    EXPECT_LT(accepted, 950);
 }
 
 TEST_F(ConfigFile, PrintsUsualValuesAndNothingUnasked) {
