@@ -101,6 +101,7 @@ class Node:
         wait_until(up, seconds, f"{self.name}: sshd")
 
     def console(self):
+        """The last words of the boot."""
         with open(os.path.join(self.directory, "console.log"), encoding="utf-8", errors="replace") as log:
             return log.read()[-3000:]
 

@@ -42,23 +42,24 @@ class Played:
 class Playbooks:
     """Playbooks of the collection at `collection` over the nodes of a lab."""
 
-    def __init__(self, lab, collection, groups, variables):
+    def __init__(self, lab, collection, variables):
         self.lab, self.variables = lab, variables
         self.home = os.path.join(lab.directory, "ansible")
         place = os.path.join(self.home, "collections", "ansible_collections", "ringmaster")
         os.makedirs(place)
         os.symlink(collection, os.path.join(place, "cluster"))
-        self.inventory = os.path.join(self.home, "inventory.ini")
-        with open(self.inventory, "w", encoding="utf-8") as out:
-            out.write(self.inventory_text(groups))
 
-    def inventory_text(self, groups):
+    def inventory(self, name, groups):
+        """The path of an inventory of all nodes of the lab with these groups."""
         lines = [f"{name} ansible_host={node.address}" for name, node in self.lab.nodes.items()]
         for group, names in groups.items():
             lines += [f"[{group}]", *names]
         lines += ["[all:vars]", "ansible_user=root", f"ansible_ssh_private_key_file={self.lab.key}",
                   "ansible_python_interpreter=/usr/bin/python3"]
-        return "\n".join(lines) + "\n"
+        path = os.path.join(self.home, name)
+        with open(path, "w", encoding="utf-8") as out:
+            out.write("\n".join(lines) + "\n")
+        return path
 
     def environment(self):
         sockets = os.path.join(self.home, "s")
@@ -68,9 +69,9 @@ class Playbooks:
                 "ANSIBLE_SSH_CONTROL_PATH_DIR": sockets, "ANSIBLE_HOST_KEY_CHECKING": "False",
                 "ANSIBLE_SSH_ARGS": "-o ControlMaster=auto -o ControlPersist=60s -o UserKnownHostsFile=/dev/null"}
 
-    def play(self, name, *more, seconds=600, **variables):
+    def play(self, inventory, name, *more, seconds=900, **variables):
         """Runs ringmaster.cluster.NAME and returns its end, whatever that is."""
-        command = ["ansible-playbook", "-i", self.inventory, f"ringmaster.cluster.{name}", *more]
+        command = ["ansible-playbook", "-i", inventory, f"ringmaster.cluster.{name}", *more]
         for key, value in {**self.variables, **variables}.items():
             command += ["-e", key if value is None else f"{key}={value}"]
         return Played(subprocess.run(command, capture_output=True, text=True, env=self.environment(),
