@@ -69,7 +69,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
         if self.get_option("controller"):
             self._add_controller(self.get_option("controller"))
         for node in self._nodes():
-            self._add_node(node)
+            if not node.get("removed"):
+                self._add_node(node)
 
     def _nodes(self):
         program = self.get_option("program")
