@@ -105,8 +105,8 @@ struct ClientAuthority::Impl {
         }
         return false;
     }
-    // Trusts it as it is, without its own signer: it vouches for workers alone, and the controller has
-    // its key.
+    // Trusts it as it is, without its own signer: it vouches for workers alone, and the controller
+    // has its key.
     bool add_authority_for_nodes(std::string_view pem) {
         of_nodes.reset(PEM_read_bio_X509(openssl::read_bio(pem).get(), nullptr, nullptr, nullptr));
         ERR_clear_error();

@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <ctime>
 #include <sstream>
 
 #include "base/format.h"
 #include "tests/e2e/support/e2e_test.h"
+#include "tests/e2e/support/http_get.h"
 
 // Machines become nodes with an address, a token and a fingerprint, as an operator does it.
 namespace rm::e2e {
@@ -99,8 +101,9 @@ protected:
     std::unique_ptr<Process> worker(const std::string& name, const std::string& token,
                                     const std::string& fingerprint) {
         return start({program("ringmaster-worker"), "--state", path(name), "--controller", address_,
-                      "--name", name, "--devices", "cpu:2", "--http", "none", "--orphan", "stop",
-                      "--join-token", path(token + ".token"), "--ca-fingerprint", fingerprint});
+                      "--name", name, "--devices", "cpu:2", "--http", "127.0.0.1:0", "--orphan",
+                      "stop", "--join-token", path(token + ".token"), "--ca-fingerprint",
+                      fingerprint});
     }
     Process& join(const std::string& name, const std::string& token) {
         workers_[name] = worker(name, token, fingerprint_);
@@ -127,6 +130,14 @@ protected:
     }
     static bool says(const Process& process, const std::string& words, Seconds limit = {30}) {
         return wait_until(limit, [&] { return process.err().find(words) != std::string::npos; });
+    }
+    // In seconds since 1970, as /metrics of a worker says it.
+    double expiry(const std::string& name) const {
+        const Json info = Json::parse(read_file(path(name + "/worker.json")), nullptr, false);
+        const std::string page = http_get(info.value("http", ""), "/metrics");
+        const auto line = page.find("\nringmaster_node_certificate_expiry_timestamp_seconds{");
+        if (line == page.npos) return 0;
+        return std::stod(page.substr(page.find("} ", line) + 2));
     }
     Json refusals() { return Json::parse(ok({"audit", "--refused", "-o", "json"})); }
     Json job(const std::string& id) { return Json::parse(ok({"show", id, "-o", "json"})); }
@@ -193,6 +204,8 @@ TEST_F(Joining, AWorkerJoinsTrainsAndRenewsItsCertificateDuringARunWhoseLossesDo
     EXPECT_EQ(node.substr(0, 6), "rack1-") << joined.err();
     EXPECT_EQ(mode("rack1/pki/worker.key"), 0600);
     const std::string first = read_file(path("rack1/pki/worker.key"));
+    const double ends = expiry("rack1");
+    EXPECT_NEAR(ends, static_cast<double>(std::time(nullptr)), 20);
     const std::string stages =
         "  - {context: 256, batch: 512, tokens: 409600, learning_rate: 2e-3}\n";
     std::string id = ok({"submit", write_job({.stages = stages})});
@@ -201,6 +214,7 @@ TEST_F(Joining, AWorkerJoinsTrainsAndRenewsItsCertificateDuringARunWhoseLossesDo
     EXPECT_EQ(job(id)["state"], "running");
     EXPECT_EQ(admin({"wait", id}, Seconds{120}).code, 0);
     EXPECT_NE(read_file(path("rack1/pki/worker.key")), first);
+    EXPECT_GT(expiry("rack1"), ends + 4);
     const Json ended = job(id);
     EXPECT_EQ(ended["attempts"].size(), 1u);
     const std::string curve = losses(ok({"plot", id, "--quantity", "loss", "-o", "csv"}));
