@@ -123,8 +123,7 @@ Result<std::string> CrusoeApi::change(std::string_view verb, std::string_view pa
     const Result<HttpAnswer>& answer = outcome.answer;
     if (answer && answer->status < 300) return answer->body;
     const Error why = answer ? refusal(*answer) : answer.error();
-    const bool unknown =
-        answer ? answer->status >= 500 : outcome.reached == Arrival::perhaps_the_server;
+    const bool unknown = answer ? answer->status >= 500 : outcome.delivery == Delivery::possible;
     if (!unknown) return why;
     return make_error(ErrorCode::unknown, "{}; Crusoe may have carried it out all the same",
                       why.message);

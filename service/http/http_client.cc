@@ -76,7 +76,7 @@ private:
             http::async_write(stream, message,
                               [done](const error_code& why, std::size_t) { done(why); });
         });
-        if (written) return lost("sending", written, Arrival::perhaps_the_server);
+        if (written) return lost("sending", written, Delivery::possible);
         beast::flat_buffer buffer;
         http::response_parser<http::string_body> parser;
         parser.body_limit(kMaxAnswer);
@@ -84,7 +84,7 @@ private:
             http::async_read(stream, buffer, parser,
                              [done](const error_code& why, std::size_t) { done(why); });
         });
-        if (read) return lost("waiting for the answer", read, Arrival::perhaps_the_server);
+        if (read) return lost("waiting for the answer", read, Delivery::possible);
         return {answer_of(parser.get())};
     }
 
@@ -135,14 +135,14 @@ private:
     }
 
     HttpOutcome lost(std::string_view doing, const error_code& why,
-                     Arrival reached = Arrival::nobody) const {
+                     Delivery delivery = Delivery::none) const {
         const auto error = [&](ErrorCode code, std::string_view text) {
             return make_error(code, "{}: {}: {}", address_of(server_), doing, text);
         };
-        if (stop_.stop_requested()) return {error(ErrorCode::cancelled, "stopped"), reached};
+        if (stop_.stop_requested()) return {error(ErrorCode::cancelled, "stopped"), delivery};
         if (why == beast::error::timeout)
-            return {error(ErrorCode::deadline_exceeded, "no end within the time limit"), reached};
-        return {error(ErrorCode::unavailable, why.message()), reached};
+            return {error(ErrorCode::deadline_exceeded, "no end within the time limit"), delivery};
+        return {error(ErrorCode::unavailable, why.message()), delivery};
     }
 
     const BaseUrl& server_;

@@ -40,11 +40,11 @@ struct HttpAnswer {
 };
 
 // How far a request without an answer came. The server may have carried out one that it has seen.
-enum class Arrival { nobody, perhaps_the_server };
+enum class Delivery { none, possible };
 
 struct HttpOutcome {
     Result<HttpAnswer> answer;
-    Arrival reached = Arrival::nobody;  // where there is no answer
+    Delivery delivery = Delivery::none;  // where there is no answer
 };
 
 // One request over a connection of its own, until its answer, a deadline or a stop. Over https the

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/text.h"
 #include "service/security/openssl.h"
 #include "service/state_dir.h"
 
@@ -150,14 +151,6 @@ Status add_leaf_extensions(X509* certificate, X509* issuer, const CertificateOrd
     RM_RETURN_IF_ERROR(add(NID_authority_key_identifier, "keyid"));
     RM_TRY(const std::string names, subject_name_list(order.subject_names));
     return names.empty() ? Status() : add(NID_subject_alt_name, names);
-}
-
-constexpr std::string_view kBlanks = " \t\r";
-
-std::string_view trimmed(std::string_view text) {
-    const auto begin = text.find_first_not_of(kBlanks);
-    if (begin == text.npos) return {};
-    return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
 }  // namespace

@@ -144,7 +144,10 @@ TEST_F(Fleet, CreationShowsTheCostAndSaysWhatBecameOfEach) {
     const Finished none = create({"--name", "none", "--yes"});
     EXPECT_EQ(none.code, 4) << none.err;
     EXPECT_EQ(none.out, "");
-    EXPECT_NE(create({"--shape", "l40s", "--yes"}).code, 0);
+    const Finished odd =
+        fleet({"create", "--shape", "l40s-48gb.3x", "--ssh-key", path("id.pub"), "--yes"});
+    EXPECT_EQ(odd.code, 3) << odd.err;
+    EXPECT_NE(odd.err.find("l40s-48gb.4x"), odd.err.npos) << odd.err;
 }
 
 TEST_F(Fleet, AfterALostAnswerItLooksAndSendsNothingAgain) {
@@ -167,7 +170,6 @@ TEST_F(Fleet, DeletesNothingWhenOneNameIsUnknownOrAUserSaysNo) {
     const Finished unknown = fleet({"delete", "w0", "w7", "--yes"});
     EXPECT_EQ(unknown.code, 3) << unknown.err;
     EXPECT_NE(unknown.err.find("'w7'"), unknown.err.npos) << unknown.err;
-    start_controller();
     const Finished no = on_terminal(path("c"), {"fleet", "delete", "w0"}, {{"\\[y/N\\]", "n\n"}});
     EXPECT_EQ(no.code, 130) << no.out;
     EXPECT_EQ(fake_.count("DELETE"), 0);

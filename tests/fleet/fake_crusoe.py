@@ -187,7 +187,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return None
 
     def control(self, body):
-        cloud, order = self.cloud, json.loads(body)
+        cloud, order = self.cloud, json.loads(body) or {}
         cloud.faults += order.get("faults", [])
         for name in ("stock", "fail_after", "slow"):
             if name in order:
