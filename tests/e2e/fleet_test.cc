@@ -86,10 +86,9 @@ TEST_F(Fleet, MachinesGetWorkersAndGo) {
     submit_job({.stages = "  - {context: 256, batch: 512, tokens: 51200000, "
                           "learning_rate: 1e-3}\n"});
     EXPECT_TRUE(wait_until(Seconds{20}, [&] {
-        return there({"explain", job_})
-                   .out.find(
-                       "1 machine of the provider (crusoe) has no "
-                       "worker: w1") != std::string::npos;
+        return there({"explain", job_, "-o", "json"})
+                   .out.find("1 machine of the provider (crusoe) has no worker: w1") !=
+               std::string::npos;
     })) << there({"explain", job_}).out;
 
     start_named("w1");
