@@ -18,8 +18,8 @@ def said(*command, **options):
 
 def make_release():
     version = said(ROOT / "scripts" / "version")
-    subprocess.run(["cmake", "--preset", "release", f"-DRM_VERSION={version}"], cwd=ROOT, check=True)
-    subprocess.run(["cmake", "--build", "--preset", "release"], cwd=ROOT, check=True)
+    subprocess.run(["cmake", "--preset", "package", f"-DRM_VERSION={version}"], cwd=ROOT, check=True)
+    subprocess.run(["cmake", "--build", "--preset", "package"], cwd=ROOT, check=True)
     return ROOT / "build" / "release"
 
 
