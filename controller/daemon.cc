@@ -256,6 +256,7 @@ public:
           metrics_(options_.version),
           wiring_(sessions_, metrics_, updates_, audit_, options_.on_life),
           control_(std::move(state), {*stores_.control, clock_, wiring_, options_.on_fatal}),
+          discovery_(options_.discovery, control_, clock_),
           surveys_(std::move(surveys), {control_, control_, sessions_, *stores_.surveys, clock_}),
           scheduler_(
               control_, clock_,
@@ -275,7 +276,8 @@ public:
                *stores_.space,
                make_planner(options_.planner, {.timeout = kCallerWaits}),
                [this](const std::vector<NodeId>& nodes) { return surveys_.graph(nodes); },
-               make_detailer(options_.planner, {.timeout = kDetailWaits})},
+               make_detailer(options_.planner, {.timeout = kDetailWaits}),
+               [this] { return discovery_.view(); }},
           exchange_([this](Epoch epoch) { return placement_of(control_, epoch); }),
           routes_({ops_, surveys_, metrics_, rpc_metrics_, goodput_}, {surveys_, *stores_.surveys},
                   gatekeeper_, options_.metrics) {
@@ -386,6 +388,7 @@ private:
     FleetMetrics metrics_;
     Wiring wiring_;
     ControlLoop control_;
+    DiscoveryLoop discovery_;
     SurveyLoop surveys_;
     SchedulerLoop scheduler_;
     CurveFiles curve_files_;

@@ -11,6 +11,7 @@
 #include "controller/core/state.h"
 #include "controller/http/routes.h"
 #include "controller/join/join_book.h"
+#include "controller/loops/discovery_loop.h"
 #include "controller/session.h"
 #include "controller/store/backup.h"
 #include "controller/store/space_guard.h"
@@ -35,6 +36,7 @@ struct DaemonOptions {
     SpaceMarks space;
     SessionOptions session;
     SurveyOptions survey;
+    DiscoveryOptions discovery;
     // The command of plan_in_child(), which plans; empty: this process plans (tests).
     std::vector<std::string> planner;
     std::function<void(const std::string&)> on_fatal;  // ends the process

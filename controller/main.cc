@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "controller/daemon.h"
+#include "controller/discovery_flags.h"
 #include "options/checks.h"
 #include "options/examples.h"
 #include "options/usage.h"
@@ -45,6 +46,7 @@ struct Flags {
     std::string survey_every = "6 h";
     std::string max_bypass = "1 h";
     std::string prices;
+    rm::DiscoveryFlags discovery;
     rm::Backups restore;  // without one of control.db: serve
 };
 
@@ -100,6 +102,7 @@ void declare(CLI::App& app, Flags& flags) {
     app.add_option("--prices", flags.prices,
                    "What devices cost and which power they take (docs/formats/prices.md)")
         ->type_name("FILE");
+    rm::declare_discovery(app, flags.discovery);
     add("--rank-log-cap", flags.rank_log_cap, "", "Log kept per rank, such as 64MiB");
     CLI::Option* const restore =
         app.add_option("--restore", flags.restore.control,
@@ -157,7 +160,8 @@ rm::Result<rm::Bytes> parse_log_cap(const std::string& text) {
     return rm::invalid_argument("--rank-log-cap '{}' is not a size; write 64MiB or 1GiB", text);
 }
 
-rm::Result<rm::DaemonOptions> to_options(const Flags& flags) {
+// `clock` outlives the daemon.
+rm::Result<rm::DaemonOptions> to_options(const Flags& flags, const rm::Clock& clock) {
     rm::DaemonOptions options;
     options.state_dir = flags.state;
     options.listen = flags.listen;
@@ -182,6 +186,7 @@ rm::Result<rm::DaemonOptions> to_options(const Flags& flags) {
     if (!flags.prices.empty()) {
         RM_TRY(options.prices, rm::read_price_list(flags.prices));
     }
+    RM_TRY(options.discovery, rm::discovery_options(flags.discovery, clock));
     options.on_fatal = die;
     rm::when_listener_ends([](const std::string& why) { die(nobody_can_call(why)); });
     options.planner = {"/proc/self/exe", rm::kPlanVerb};
@@ -218,7 +223,8 @@ int serve(rm::Daemon& daemon, const sigset_t& signals, const rm::Supervisor& sup
 
 rm::Status run(const Flags& flags, const sigset_t& signals, const rm::Supervisor& supervisor) {
     if (!flags.restore.control.empty()) return restore(flags);
-    RM_TRY(rm::DaemonOptions options, to_options(flags));
+    const rm::SystemClock clock;
+    RM_TRY(rm::DaemonOptions options, to_options(flags, clock));
     options.on_life = [&supervisor] { supervisor.alive(); };
     RM_TRY(const std::unique_ptr<rm::Daemon> daemon, rm::Daemon::start(std::move(options)));
     supervisor.status(rm::format("gRPC on {}, HTTP on {}", rm::join(daemon->grpc_addresses()),

@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "cli/shell.h"
 #include "cli/up/daemon.h"
-#include "cli/up/run_to_end.h"
 
 namespace rm {
 namespace {

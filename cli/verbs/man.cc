@@ -4,8 +4,8 @@
 #include <fstream>
 
 #include "cli/command_line.h"
+#include "cli/shell.h"
 #include "cli/up/daemon.h"
-#include "cli/up/run_to_end.h"
 #include "cli/verb.h"
 
 namespace rm {
@@ -26,12 +26,6 @@ Status write_page(const std::string& directory, const std::string& file, const s
     return make_error(ErrorCode::internal, "cannot write {}: {}", path, std::strerror(errno));
 }
 
-Result<std::string> page_of(const std::string& program) {
-    RM_TRY(const ProgramEnd end, run_to_end({program, "--man"}));
-    if (end.status == 0) return end.output;
-    return make_error(ErrorCode::internal, "{} --man ended with status {}", program, end.status);
-}
-
 // The daemons print their own pages: only they know their options.
 Result<ExitCode> run_man(const ManOptions& options, VerbContext& context) {
     const std::vector<ManPage> pages = command_line_pages();
@@ -47,7 +41,7 @@ Result<ExitCode> run_man(const ManOptions& options, VerbContext& context) {
     }
     for (const char* name : {"ringmaster-controller", "ringmaster-worker"}) {
         RM_TRY(const std::string program, program_beside_this(name));
-        RM_TRY(const std::string page, page_of(program));
+        RM_TRY(const std::string page, output_of(shell_word(program) + " --man"));
         RM_RETURN_IF_ERROR(write_page(options.directory, format("{}.8", name), page));
     }
     context.console.note(format("{} pages in {}; `man -l {}/ringmaster.1` shows the first",

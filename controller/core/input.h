@@ -114,6 +114,12 @@ struct LinkDrifted {
     bool degraded = false;  // false: restored
 };
 
+// A survey has found a better one of the addresses that the node offers.
+struct DataAddressChosen {
+    NodeId node;
+    std::string address;
+};
+
 // The planner's answer from a snapshot with this planning version: a plan, or all reasons against
 // one.
 struct PlanReady {
@@ -139,7 +145,8 @@ using InputBody =
     std::variant<FoundCluster, Restored, SubmitJob, CancelJob, NodeHello, NodeSessionDown,
                  NodeUnreachable, NodeGone, NodeRemoved, NodeStatus, NodeRefused, DrainNode,
                  ResumeNode, AskToPublish, PlanReady, CommandsDue, NodeRoots, NodeDevices,
-                 NodeFilesChecked, NodeRootProbed, LinkDrifted, StepMeasured, ProveLife>;
+                 NodeFilesChecked, NodeRootProbed, LinkDrifted, DataAddressChosen, StepMeasured,
+                 ProveLife>;
 
 struct Input {
     WallTime time;            // for people: jumps when the clock is set

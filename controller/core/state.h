@@ -111,6 +111,7 @@ struct NodeSession {
     int probe_port = 0;   // where its links are probed; 0: they are not
     std::string machine;  // see Hello
     std::string network;
+    std::vector<DataAddress> data_addresses;
     std::map<Epoch, AttemptStatus> reported;
     std::map<std::pair<Epoch, CommandKind>, WallTime> sent;  // steady
     std::vector<RootInfo> roots;                             // none: every path is allowed there

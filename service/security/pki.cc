@@ -10,6 +10,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "base/text.h"
 #include "service/security/openssl.h"
 #include "service/state_dir.h"
 
@@ -210,14 +211,6 @@ std::optional<WallTime> to_wall(const ASN1_TIME* time) {
     std::tm parts{};
     if (ASN1_TIME_to_tm(time, &parts) != 1) return std::nullopt;
     return WallTime{std::int64_t{timegm(&parts)} * 1'000'000};
-}
-
-constexpr std::string_view kBlanks = " \t\r";
-
-std::string_view trimmed(std::string_view text) {
-    const auto begin = text.find_first_not_of(kBlanks);
-    if (begin == text.npos) return {};
-    return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 
+#include "base/text.h"
 #include "service/grpc/grpc_util.h"
 #include "service/http/http_server.h"
 #include "service/log.h"
@@ -121,11 +122,18 @@ std::set<int> held_by(const std::vector<Observation>& seen) {
     return devices;
 }
 
+std::string addresses_text(const std::vector<DataAddress>& addresses) {
+    return join(addresses, ", ", [](const DataAddress& one) { return one.address; });
+}
+
 // Null: links of this worker are not measured.
 Result<std::unique_ptr<ProbeServer>> probe_server_of(const WorkerOptions& options,
-                                                     const std::string& address) {
+                                                     const std::vector<DataAddress>& at) {
     if (!options.is_probed) return std::unique_ptr<ProbeServer>();
-    return ProbeServer::start(address, options.probe_ports.value_or(options.ports));
+    std::vector<std::string> addresses;
+    for (const DataAddress& one : at)
+        addresses.push_back(one.address);
+    return ProbeServer::start(addresses, options.probe_ports.value_or(options.ports));
 }
 
 std::unique_ptr<InsideProbe> inside_probe_of(const StateDir& state, const Offered& offered,
@@ -244,7 +252,7 @@ private:
                                                     .inventory = inventory,
                                                     .roots = declared},
                                                    *rendezvous));
-        RM_TRY(const auto probes, probe_server_of(options, inventory.data_address));
+        RM_TRY(const auto probes, probe_server_of(options, offered.data_addresses));
         GpuProbeState probing;
         Prober prober(inside_probe_of(state, offered, *attempts, probing));
         RM_RETURN_IF_ERROR(announce(state, identity, options, inventory, offered));
@@ -256,6 +264,7 @@ private:
         complain_about(known_roots);
         WorkerFacts facts = daemon.facts(identity, std::move(inventory), known_roots);
         facts.probe_port = probes ? probes->port() : 0;
+        facts.data_addresses = offered.data_addresses;
         for (const KeptFile& kept : profiles)
             facts.profiles.push_back(kept.profile);
         WorkerSession session(WorkerCore(std::move(facts)), actions,
@@ -298,6 +307,7 @@ private:
                    {"devices", inventory.devices.size()},
                    {"memory", offered.memory_of_rank * static_cast<int>(inventory.devices.size())},
                    {"data_address", inventory.data_address},
+                   {"data_addresses", addresses_text(offered.data_addresses)},
                    {"ports", to_string(options.ports)},
                    {"http", inventory.http_address}});
         const std::string why = why_unreachable(inventory.data_address, options.controller);

@@ -138,10 +138,14 @@ void add_place(CLI::App& app, WorkerOptions& options) {
 }
 
 void add_network(CLI::App& app, WorkerOptions& options, Texts& texts) {
-    app.add_option("--data-address", options.data_address,
-                   "private IP address at which ranks of other nodes reach this one's (default: "
-                   "the one from which this machine reaches the controller)")
-        ->check(words_of(check_data_address));
+    app.add_option(
+           "--data-address", options.data_address,
+           "private IP address at which ranks of other nodes reach this one's; auto: first "
+           "the one from which this machine reaches the controller, then the fastest of its "
+           "private addresses, as the survey measures them")
+        ->type_name("ADDRESS")
+        ->check(words_of(check_data_address_option))
+        ->capture_default_str();
     app.add_option("--ports", texts.ports,
                    "FIRST-LAST: TCP ports on which ranks and the survey's probes listen for other "
                    "nodes; firewalls between nodes must let them through; 0: any")

@@ -24,9 +24,9 @@ struct WorkerOptions {
     std::string ca_fingerprint;          // sha256:HEX
     std::optional<DeviceOffer> devices;  // nothing: all GPUs, or else one CPU slot
     MetricsOptions metrics;
-    std::string data_address;      // loopback or private; empty: the one that reaches `controller`
-    PortRange ports = kDataPorts;  // for ranks and the probe server, on data_address
-    bool is_probed = true;         // false: its links are not surveyed
+    std::string data_address = "auto";     // loopback or private; auto: the survey chooses
+    PortRange ports = kDataPorts;          // for ranks and the probe server
+    bool is_probed = true;                 // false: its links are not surveyed
     std::optional<PortRange> probe_ports;  // if they differ from `ports`
     OrphanPolicy orphan;
     Bytes memory;  // host memory that all its ranks together may use; 0: all that is usable

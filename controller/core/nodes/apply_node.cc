@@ -13,9 +13,17 @@ void raise_epoch(Step& step, Epoch heard) {
                      [&](State& state) { state.next_epoch = {heard.value + 1}; });
 }
 
+bool offers(const std::vector<DataAddress>& addresses, const std::string& address) {
+    return std::any_of(addresses.begin(), addresses.end(),
+                       [&](const DataAddress& one) { return one.address == address; });
+}
+
+// Keeps the data address that the survey has chosen while the worker offers it.
 void describe(Node& node, const Hello& hello, WallTime now) {
+    const std::string chosen = node.inventory.data_address;
     node.state = NodeState::ready;
     node.inventory = hello.inventory;
+    if (offers(hello.data_addresses, chosen)) node.inventory.data_address = chosen;
     node.boot_id = hello.boot_id;
     node.build = hello.build;
     node.last_seen = now;
@@ -37,7 +45,8 @@ void open_session(Step& step, const Hello& hello) {
                               .since = step.now(),
                               .probe_port = hello.probe_port,
                               .machine = hello.machine,
-                              .network = hello.network};
+                              .network = hello.network,
+                              .data_addresses = hello.data_addresses};
         for (const AttemptStatus& status : hello.attempts)
             session.reported[status.epoch] = status;
         session.roots = hello.roots;
@@ -285,6 +294,16 @@ void handle(Step& step, const NodeDevices& input) {
     step.change_node(input.node, "node.devices_changed",
                      [&](Node& changed) { changed.inventory.devices = devices; });
     fail_on_lost_devices(step, input.node);
+    step.planning_changed();
+}
+
+// Attempts that run stay where they listen: the next launch takes the ranks there.
+void handle(Step& step, const DataAddressChosen& input) {
+    const Node* node = find_node(step.state(), input.node);
+    const bool may = node != nullptr && offers(node->session.data_addresses, input.address);
+    if (!may || node->inventory.data_address == input.address) return;
+    step.change_node(input.node, "node.data_address_chosen",
+                     [&](Node& changed) { changed.inventory.data_address = input.address; });
     step.planning_changed();
 }
 
