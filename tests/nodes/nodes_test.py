@@ -186,7 +186,7 @@ def check_upgrade(cluster, losses):
     print_attempts(shown)
     # Each attempt on a drained node has ended with a checkpoint, and the next one began there.
     saved = [attempt.get("lastCheckpointStep", 0) for attempt in shown["attempts"]]
-    expect(len(saved) > len(WORKERS) and saved[:-1] == sorted(saved[:-1]) and saved[0] >= 40,
+    expect(len(saved) >= 2 and saved[:-1] == sorted(saved[:-1]) and saved[0] >= 40,
            f"checkpoints of the attempts: {saved}")
     expect_same(losses, {s: loss for s, loss in cluster.jobs.losses(job).items() if s <= STEPS})
     check_failing_upgrade(cluster)
