@@ -59,8 +59,10 @@ class Cluster:
                 with open(os.path.join(archives.ROOT, "docs", name), encoding="utf-8") as page:
                     with open(os.path.join(self.share, "text", name + ".txt"), "w", encoding="utf-8") as text:
                         text.write(page.read())
+        # Workers run as their own user; a root that it cannot write is read-only to jobs.
         os.makedirs(os.path.join(self.share, "checkpoints"))
-        os.chmod(os.path.join(self.share, "checkpoints"), 0o777)
+        for path in (self.share, os.path.join(self.share, "checkpoints")):
+            os.chmod(path, 0o777)
 
     def write_settings(self):
         path = os.path.join(self.directory, "settings.yml")
