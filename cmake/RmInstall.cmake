@@ -40,7 +40,7 @@ endforeach()
 
 set(share share/ringmaster)
 rm_install_files(worker ${share} bench/kernels/peer_torch.py)
-rm_install_files(cli ${share}/dashboards/grafana dashboards/grafana/*.json dashboards/grafana/provisioning)
+rm_install_files(cli ${share}/dashboards/grafana dashboards/grafana/ringmaster-*.json dashboards/grafana/provisioning)
 rm_install_files(cli ${share}/dashboards dashboards/prometheus)
 rm_install_files(cli ${share} ansible examples)
 rm_install_files(cli ${share}/slurm deploy/slurm/*)
