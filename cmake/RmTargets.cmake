@@ -49,8 +49,8 @@ target_link_libraries(rm_options INTERFACE Threads::Threads)
 # By default g++ collects garbage from 128 MiB on, but a batch needs 0.5 GiB: this saves over a tenth of the time.
 target_compile_options(rm_options INTERFACE
   "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:SHELL:--param ggc-min-heapsize=1048576>")
-# A release names its sources as the tree does, and not by the folder of the machine that built it: relative to the
-# build folder where ccache rewrites that, absolute elsewhere.
+# Shipped programs name their sources as the tree does, and not the folder of the machine that built them: relative to the
+# build folder where ccache rewrites it, absolute elsewhere.
 file(RELATIVE_PATH rm_sources "${CMAKE_BINARY_DIR}" "${PROJECT_SOURCE_DIR}")
 if(NOT RM_CCACHE)
   set(rm_sources "${PROJECT_SOURCE_DIR}")

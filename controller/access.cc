@@ -8,6 +8,7 @@
 #include "ringmaster/v1/access.pb.h"
 #include "ringmaster/v1/admin.pb.h"
 #include "ringmaster/v1/job.pb.h"
+#include "ringmaster/v1/join.pb.h"
 #include "ringmaster/v1/node.pb.h"
 #include "ringmaster/v1/topology.pb.h"
 #include "ringmaster/v1/worker.pb.h"
@@ -42,9 +43,9 @@ void add_methods(const google::protobuf::ServiceDescriptor& service,
 
 std::vector<MethodAccess> make_table() {
     std::vector<MethodAccess> table = kPages;
-    for (const auto* some :
-         {pb::BackupRequest::descriptor(), pb::Job::descriptor(), pb::Node::descriptor(),
-          pb::LinksRequest::descriptor(), pb::WorkerMessage::descriptor()}) {
+    for (const auto* some : {pb::BackupRequest::descriptor(), pb::Job::descriptor(),
+                             pb::Node::descriptor(), pb::LinksRequest::descriptor(),
+                             pb::WorkerMessage::descriptor(), pb::JoinRequest::descriptor()}) {
         for (int i = 0; i < some->file()->service_count(); ++i)
             add_methods(*some->file()->service(i), table);
     }

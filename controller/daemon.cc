@@ -42,8 +42,12 @@ std::uint64_t random_number() {
 class Wiring final : public ControlListener {
 public:
     Wiring(SessionRegistry& sessions, FleetMetrics& metrics, UpdateSignal& updates,
-           AuditSink& audit)
-        : sessions_(sessions), metrics_(metrics), updates_(updates), audit_(audit) {}
+           AuditSink& audit, const std::function<void()>& on_life)
+        : sessions_(sessions),
+          metrics_(metrics),
+          updates_(updates),
+          audit_(audit),
+          on_life_(on_life) {}
 
     // Set before the first input and reset before the scheduler ends.
     void set_scheduler(SchedulerLoop* scheduler) {
@@ -71,6 +75,7 @@ public:
         updates_.notify();
     }
     void waits(const std::string& reason) override {
+        if (on_life_) on_life_();
         log_event(LogLevel::warning, "tables_are_locked", {{"reason", reason}});
     }
 
@@ -92,6 +97,7 @@ private:
     FleetMetrics& metrics_;
     UpdateSignal& updates_;
     AuditSink& audit_;
+    const std::function<void()>& on_life_;
     std::mutex mutex_;
     SchedulerLoop* scheduler_ = nullptr;
 };
@@ -143,6 +149,39 @@ Result<State> load_state(Store& store, const StateDir& directory, const DaemonOp
     state.max_bypass = options.max_bypass;
     state.prices = options.prices;
     return state;
+}
+
+// join.db may be older than the tables, or lost: they know which nodes were removed.
+Result<std::unique_ptr<JoinBook>> open_join_book(const StateDir& directory, JoinOptions options,
+                                                 const State& state) {
+    RM_TRY(auto store, JoinStore::open(directory.file("join.db")));
+    RM_TRY(auto book, JoinBook::open(std::move(store), std::move(options), random_number));
+    for (const auto& [id, node] : state.nodes) {
+        if (node.removed) book->deny(id);
+    }
+    return book;
+}
+
+// The place that the certificate names, at the first TCP address that listens.
+Result<JoinPlace> join_place(const std::optional<KeyPair>& tls,
+                             const std::vector<std::string>& listeners) {
+    if (!tls) {
+        return make_error(ErrorCode::failed_precondition,
+                          "machines join over TLS alone: start the controller with --tls-cert and "
+                          "--tls-key");
+    }
+    JoinPlace place;
+    RM_TRY(const std::string authority, authority_in(tls->certificate));
+    RM_TRY(place.fingerprint, fingerprint_of(authority));
+    RM_TRY(const std::string host, first_host_of(tls->certificate));
+    for (const std::string& listener : listeners) {
+        const auto address = parse_host_port(listener);
+        if (listener.starts_with("unix:") || !address) continue;
+        place.address = to_string(HostPort{host, address->port});
+        return place;
+    }
+    return make_error(ErrorCode::failed_precondition,
+                      "no TCP address listens: start the controller with --listen HOST:PORT");
 }
 
 // Continues from the results of earlier surveys.
@@ -207,14 +246,17 @@ void warn_of_plain_text(const DaemonOptions& options, const std::vector<std::str
 class RunningDaemon final : public Daemon {
 public:
     RunningDaemon(DaemonOptions options, StateDir directory, Stores stores, State state,
-                  SurveyCore surveys, std::unique_ptr<Authenticator> authenticator)
+                  SurveyCore surveys, std::unique_ptr<JoinBook> join,
+                  std::unique_ptr<Authenticator> authenticator)
         : options_(std::move(options)),
           directory_(std::move(directory)),
           stores_(std::move(stores)),
+          join_(std::move(join)),
           authenticator_(std::move(authenticator)),
           metrics_(options_.version),
-          wiring_(sessions_, metrics_, updates_, audit_),
+          wiring_(sessions_, metrics_, updates_, audit_, options_.on_life),
           control_(std::move(state), {*stores_.control, clock_, wiring_, options_.on_fatal}),
+          discovery_(options_.discovery, control_, clock_),
           surveys_(std::move(surveys), {control_, control_, sessions_, *stores_.surveys, clock_}),
           scheduler_(
               control_, clock_,
@@ -234,7 +276,8 @@ public:
                *stores_.space,
                make_planner(options_.planner, {.timeout = kCallerWaits}),
                [this](const std::vector<NodeId>& nodes) { return surveys_.graph(nodes); },
-               make_detailer(options_.planner, {.timeout = kDetailWaits})},
+               make_detailer(options_.planner, {.timeout = kDetailWaits}),
+               [this] { return discovery_.view(); }},
           exchange_([this](Epoch epoch) { return placement_of(control_, epoch); }),
           routes_({ops_, surveys_, metrics_, rpc_metrics_, goodput_}, {surveys_, *stores_.surveys},
                   gatekeeper_, options_.metrics) {
@@ -264,7 +307,11 @@ public:
             routes_.set_address(http_->address());
         }
         services_.push_back(make_job_service(ops_, gatekeeper_));
-        services_.push_back(make_node_service(ops_));
+        services_.push_back(make_node_service(ops_, {sessions_, *join_}));
+        services_.push_back(make_join_service(*join_, clock_, gatekeeper_));
+        services_.push_back(make_token_service(*join_, clock_, gatekeeper_, [this] {
+            return join_place(options_.tls, grpc_->addresses());
+        }));
         services_.push_back(make_topology_service(ops_, surveys_, *stores_.surveys));
         services_.push_back(make_admin_service(audit_, *stores_.audit_reader, directory_.path()));
         services_.push_back(make_worker_service(session_, ops_, telemetry_, surveys_, gatekeeper_));
@@ -287,6 +334,11 @@ public:
 
     const std::vector<std::string>& grpc_addresses() const override { return grpc_->addresses(); }
     std::string http_address() const override { return http_ ? http_->address() : ""; }
+    void prove_life() override {
+        control_.post(ProveLife{}, [this](const Result<JobId>& answer) {
+            if (answer && options_.on_life) options_.on_life();
+        });
+    }
 
 private:
     Result<ClusterId> found_cluster() {
@@ -327,6 +379,7 @@ private:
     const SystemClock clock_;
     Stores stores_;
     AuditLoop audit_{*stores_.audit};
+    const std::unique_ptr<JoinBook> join_;
     std::unique_ptr<Authenticator> authenticator_;
     RpcMetrics rpc_metrics_;
     const Gatekeeper gatekeeper_{*authenticator_, access_table(), audit_, clock_, &rpc_metrics_};
@@ -335,6 +388,7 @@ private:
     FleetMetrics metrics_;
     Wiring wiring_;
     ControlLoop control_;
+    DiscoveryLoop discovery_;
     SurveyLoop surveys_;
     SchedulerLoop scheduler_;
     CurveFiles curve_files_;
@@ -373,12 +427,13 @@ Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
     RM_TRY(StateDir directory, StateDir::open(options.state_dir));
     RM_TRY(Stores stores, open_stores(directory, options));
     RM_TRY(State state, load_state(*stores.control, directory, options, SystemClock().wall()));
-    RM_TRY(auto authenticator, Authenticator::open(options.credentials));
+    RM_TRY(auto join, open_join_book(directory, options.join, state));
+    RM_TRY(auto authenticator, Authenticator::open(options.credentials, join.get()));
     RM_TRY(SurveyCore surveys, load_surveys(*stores.surveys, options.survey));
     take_alarms(state, surveys.book());
-    auto daemon = std::make_unique<RunningDaemon>(std::move(options), std::move(directory),
-                                                  std::move(stores), std::move(state),
-                                                  std::move(surveys), std::move(authenticator));
+    auto daemon = std::make_unique<RunningDaemon>(
+        std::move(options), std::move(directory), std::move(stores), std::move(state),
+        std::move(surveys), std::move(join), std::move(authenticator));
     RM_RETURN_IF_ERROR(daemon->serve());
     return std::unique_ptr<Daemon>(std::move(daemon));
 }

@@ -10,11 +10,14 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "controller/daemon.h"
+#include "controller/discovery_flags.h"
 #include "options/checks.h"
 #include "options/examples.h"
 #include "options/usage.h"
 #include "options/version.h"
 #include "planner/child/planning_child.h"
+#include "service/daemon/config_file.h"
+#include "service/daemon/supervisor.h"
 #include "service/grpc/grpc_util.h"
 #include "service/job_file/price_list.h"
 #include "service/log.h"
@@ -24,6 +27,9 @@
 
 namespace {
 
+constexpr double kDaySeconds = 86400;
+constexpr double kShortestDays = 0.0001;  // nine seconds, for tests
+
 struct Flags {
     std::string state;
     std::vector<std::string> listen = {"127.0.0.1:7070"};
@@ -32,12 +38,15 @@ struct Flags {
     std::string tls_cert;
     std::string tls_key;
     rm::AuthenticatorFiles credentials;
+    std::string node_authority_key;
+    double node_certificate_days = 30;
     bool open_metrics = false;
     std::string survey = "auto";
     std::string survey_budget = "5%";
     std::string survey_every = "6 h";
     std::string max_bypass = "1 h";
     std::string prices;
+    rm::DiscoveryFlags discovery;
     rm::Backups restore;  // without one of control.db: serve
 };
 
@@ -52,6 +61,16 @@ void declare_security(CLI::App& app, Flags& flags) {
     app.add_option("--tokens", flags.credentials.tokens,
                    "Hashes of the accepted tokens; reloaded when the file changes. Loopback "
                    "without TLS then requires a token, too");
+    CLI::Option* nodes =
+        app.add_option("--node-authority", flags.credentials.node_authority,
+                       "Certificate (PEM) of the authority that signs for machines which join");
+    nodes->needs(app.add_option("--node-authority-key", flags.node_authority_key, "Its key (PEM)")
+                     ->needs(nodes));
+    app.add_option("--node-certificate-days", flags.node_certificate_days,
+                   "Days for which such a certificate is valid; workers renew after two thirds")
+        ->type_name("DAYS")
+        ->check(rm::number(kShortestDays))
+        ->capture_default_str();
     app.add_flag("--open-metrics", flags.open_metrics,
                  "/metrics and /api/v1/sd without a credential for callers on this machine");
 }
@@ -61,6 +80,7 @@ void declare(CLI::App& app, Flags& flags) {
         CLI::Option* option = app.add_option(name, value, help)->capture_default_str();
         return *type == '\0' ? option : option->type_name(type);
     };
+    rm::add_config_options(app);
     app.add_option("--state", flags.state, "Directory of the databases and logs")
         ->type_name("DIR")
         ->required();
@@ -82,14 +102,17 @@ void declare(CLI::App& app, Flags& flags) {
     app.add_option("--prices", flags.prices,
                    "What devices cost and which power they take (docs/formats/prices.md)")
         ->type_name("FILE");
+    rm::declare_discovery(app, flags.discovery);
     add("--rank-log-cap", flags.rank_log_cap, "", "Log kept per rank, such as 64MiB");
     CLI::Option* const restore =
         app.add_option("--restore", flags.restore.control,
                        "Restore this backup and exit; the controller must be stopped")
-            ->type_name("FILE");
+            ->type_name("FILE")
+            ->configurable(false);
     app.add_option("--restore-telemetry", flags.restore.telemetry,
                    "Restore this backup of the telemetry with it")
         ->type_name("FILE")
+        ->configurable(false)
         ->needs(restore);
 }
 
@@ -98,7 +121,8 @@ constexpr rm::Example kExamples[] = {
      "for workers and clients of this machine: 127.0.0.1:7070"},
     {"ringmaster-controller --state /var/lib/ringmaster --listen 10.0.0.1:7070 --tls-cert c.crt "
      "--tls-key c.key --client-ca ca.crt",
-     "for other machines, too"}};
+     "for other machines, too"},
+    {"ringmaster-controller --config /etc/ringmaster/controller.yaml", "with options from a file"}};
 
 // After a broken invariant or a failed commit, memory may be ahead of the disk: nothing more is
 // sent or done. The next start begins from what is on disk.
@@ -136,7 +160,8 @@ rm::Result<rm::Bytes> parse_log_cap(const std::string& text) {
     return rm::invalid_argument("--rank-log-cap '{}' is not a size; write 64MiB or 1GiB", text);
 }
 
-rm::Result<rm::DaemonOptions> to_options(const Flags& flags) {
+// `clock` outlives the daemon.
+rm::Result<rm::DaemonOptions> to_options(const Flags& flags, const rm::Clock& clock) {
     rm::DaemonOptions options;
     options.state_dir = flags.state;
     options.listen = flags.listen;
@@ -147,6 +172,11 @@ rm::Result<rm::DaemonOptions> to_options(const Flags& flags) {
         RM_TRY(options.tls, rm::read_key_pair(flags.tls_cert, flags.tls_key));
     }
     options.credentials = flags.credentials;
+    if (!flags.credentials.node_authority.empty()) {
+        RM_TRY(options.join.authority,
+               rm::read_key_pair(flags.credentials.node_authority, flags.node_authority_key));
+    }
+    options.join.lifetime = {flags.node_certificate_days * kDaySeconds};
     if (flags.open_metrics) options.metrics = rm::MetricsAccess::open_on_loopback;
     options.survey.automatic = flags.survey == "auto";
     RM_TRY(options.survey.budget, parse_percent(flags.survey_budget));
@@ -156,6 +186,7 @@ rm::Result<rm::DaemonOptions> to_options(const Flags& flags) {
     if (!flags.prices.empty()) {
         RM_TRY(options.prices, rm::read_price_list(flags.prices));
     }
+    RM_TRY(options.discovery, rm::discovery_options(flags.discovery, clock));
     options.on_fatal = die;
     rm::when_listener_ends([](const std::string& why) { die(nobody_can_call(why)); });
     options.planner = {"/proc/self/exe", rm::kPlanVerb};
@@ -176,12 +207,31 @@ rm::Status restore(const Flags& flags) {
     return {};
 }
 
-rm::Status run(const Flags& flags, const sigset_t& signals) {
+// The signal that ends the daemon. Until then the control loop proves its life when the supervisor
+// wants to hear of it.
+int serve(rm::Daemon& daemon, const sigset_t& signals, const rm::Supervisor& supervisor) {
+    constexpr rm::Seconds kDay{86400};
+    const double wait = supervisor.alive_every().value_or(kDay).value;
+    const auto whole = static_cast<time_t>(wait);
+    const timespec span{whole, static_cast<long>((wait - static_cast<double>(whole)) * 1e9)};
+    while (true) {
+        const int number = sigtimedwait(&signals, nullptr, &span);
+        if (number > 0) return number;
+        daemon.prove_life();
+    }
+}
+
+rm::Status run(const Flags& flags, const sigset_t& signals, const rm::Supervisor& supervisor) {
     if (!flags.restore.control.empty()) return restore(flags);
-    RM_TRY(rm::DaemonOptions options, to_options(flags));
+    const rm::SystemClock clock;
+    RM_TRY(rm::DaemonOptions options, to_options(flags, clock));
+    options.on_life = [&supervisor] { supervisor.alive(); };
     RM_TRY(const std::unique_ptr<rm::Daemon> daemon, rm::Daemon::start(std::move(options)));
-    int number = 0;
-    sigwait(&signals, &number);
+    supervisor.status(rm::format("gRPC on {}, HTTP on {}", rm::join(daemon->grpc_addresses()),
+                                 flags.http == "none" ? flags.http : daemon->http_address()));
+    supervisor.ready();
+    const int number = serve(*daemon, signals, supervisor);
+    supervisor.stopping();
     rm::log_event(rm::LogLevel::info, "stopping", {{"signal", number}});
     return {};
 }
@@ -205,14 +255,19 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return rm::exit_usage(app, error);
     }
+    if (const auto config = rm::config_to_print(app)) {
+        std::fputs(config->c_str(), stdout);
+        return 0;
+    }
     // Before any thread: they inherit the mask, and only sigwait gets these.
     const sigset_t signals = stop_signals();
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
     std::signal(SIGPIPE, SIG_IGN);
     ::umask(0077);  // tables, logs and sockets are for this user only
     rm::raise_open_files_limit();
+    const rm::Supervisor supervisor = rm::Supervisor::from_environment();
     rm::init_logging("ringmaster-controller");
-    const rm::Status status = run(flags, signals);
+    const rm::Status status = run(flags, signals, supervisor);
     if (status) return 0;
     // A backup is restored on behalf of `ringmaster restore`.
     const char* const program =

@@ -64,7 +64,12 @@ Status Session::admit(const Hello& hello) {
     RM_RETURN_IF_ERROR(check_hello(hello, context_.cluster));
     // Every peer on a Unix socket has the same address: the host name tells them apart.
     const std::string peer = format("{} ({})", peer_, hello.inventory.hostname);
-    RM_RETURN_IF_ERROR(context_.registry.claim(hello.node, peer, shared_from_this()));
+    const Status claimed = context_.registry.claim(hello.node, peer, shared_from_this());
+    if (!claimed) {
+        if (claimed.error().code == ErrorCode::failed_precondition && link_ != nullptr)
+            link_->claimed_elsewhere(hello.node, claimed);
+        return claimed;
+    }
     node_ = hello.node;
     claimed_ = true;
     return {};
@@ -208,16 +213,19 @@ void SessionRegistry::release(const NodeId& node) {
     released = live_.extract(node);
 }
 
+std::shared_ptr<Session> SessionRegistry::find(const NodeId& node) {
+    const std::lock_guard lock(mutex_);
+    const auto it = live_.find(node);
+    return it == live_.end() ? nullptr : it->second.session;
+}
+
 // Sessions call the registry with their own lock held, so it calls them without its lock.
 void SessionRegistry::send(const NodeId& node, const ControllerMessage& command) {
-    std::shared_ptr<Session> session;
-    {
-        const std::lock_guard lock(mutex_);
-        const auto it = live_.find(node);
-        if (it == live_.end()) return;
-        session = it->second.session;
-    }
-    session->send(command);
+    if (const auto session = find(node)) session->send(command);
+}
+
+void SessionRegistry::end(const NodeId& node, const Error& because) {
+    if (const auto session = find(node)) session->end(because);
 }
 
 void SessionRegistry::close() {

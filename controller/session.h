@@ -32,6 +32,8 @@ public:
     virtual void finish(
         const Status& status) = 0;  // once, with the reason for the worker; no writes follow
     virtual void cancel() = 0;      // for a worker that does not read the reason
+    // Another worker is this node at this moment: one of them may have a copy of its credential.
+    virtual void claimed_elsewhere(const NodeId& /*node*/, const Status& /*why*/) {}
 };
 
 class SessionRegistry;
@@ -102,6 +104,8 @@ public:
     // Sends to the node's session, if it has one. Commands lost here are derived again at the next
     // hello.
     void send(const NodeId& node, const ControllerMessage& command);
+    // Ends the node's session, if it has one.
+    void end(const NodeId& node, const Error& because);
     // Ends every session, for shutdown; later claims are refused.
     void close();
 
@@ -110,6 +114,8 @@ private:
         std::string peer;
         std::shared_ptr<Session> session;  // second owner: its connection
     };
+    std::shared_ptr<Session> find(const NodeId& node);
+
     std::mutex mutex_;
     bool closed_ = false;
     std::map<NodeId, Live> live_;

@@ -157,6 +157,8 @@ std::string own_words(const CLI::App& app, const CLI::ParseError& error) {
                       after(" excludes "));
     if (dynamic_cast<const CLI::RequiresError*>(&error) != nullptr)
         return format("{} needs {} beside it", before(" requires "), after(" requires "));
+    if (const std::string file = before(" was not readable"); file != words)
+        return format("'{}' is not a file that this user can read", file);
     return words;
 }
 

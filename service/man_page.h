@@ -85,7 +85,7 @@ ManSection examples_section(const Examples& examples) {
 template <typename App, typename Examples, typename Stop>
 void add_man_flag(App& app, const std::string& name, const std::string& version,
                   const Examples& examples, std::vector<std::string> see_also, const Stop& stop) {
-    app.add_flag_callback(
+    auto* const flag = app.add_flag_callback(
         "--man",
         [&app, name, version, section = examples_section(examples), see_also, stop] {
             constexpr int kDaemons = 8;
@@ -97,6 +97,7 @@ void add_man_flag(App& app, const std::string& name, const std::string& version,
             stop(text);
         },
         "Print this program's page of the manual, for man(1)");
+    flag->configurable(false);
 }
 
 }  // namespace rm

@@ -43,6 +43,13 @@ struct DeviceInfo {
     }
 };
 
+// An address at which ranks can listen.
+struct DataAddress {
+    std::string address;
+    std::string network;  // of its interface, "10.1.0.0/16"
+    bool operator==(const DataAddress&) const = default;
+};
+
 // Returns whether that changes any.
 bool set_fitness(std::vector<DeviceInfo>& devices, const DevicesReport& report);
 
@@ -119,6 +126,7 @@ struct LaunchAttempt {
     // Lets a controller restored from a backup older than this job list it again.
     std::string owner;
     std::string yaml;
+    std::string data_address;  // where its ranks listen for each other; empty: the worker's default
     bool operator==(const LaunchAttempt&) const = default;
 };
 
@@ -133,10 +141,12 @@ struct Hello {
     std::vector<AttemptStatus> attempts;
     std::vector<LaunchAttempt> launches;  // the commands that started `attempts`
     std::vector<RootInfo> roots;          // declared on this worker; none: every path is allowed
-    int probe_port = 0;                   // of its probe server, on data_address; 0: none
+    int probe_port = 0;                   // of its probe server, on its data addresses; 0: none
     std::string machine;  // equal on workers that see the same files; empty: unknown
     std::string network;  // equal on workers that share a loopback interface; empty: unknown
     std::vector<MeasuredProfile> profiles;  // one of each kind of GPU that it offers
+    // Among which the survey chooses, the inventory's first; empty: the inventory's only.
+    std::vector<DataAddress> data_addresses;
     bool operator==(const Hello&) const = default;
 };
 struct Pong {

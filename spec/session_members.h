@@ -56,6 +56,12 @@ void describe(Visit& visit, Like<DeviceInfo> auto& device) {
 }
 
 template <typename Visit>
+void describe(Visit& visit, Like<DataAddress> auto& data) {
+    auto& [address, network] = data;
+    visit_named(visit, {"address", "network"}, address, network);
+}
+
+template <typename Visit>
 void describe(Visit& visit, Like<Inventory> auto& inventory) {
     auto& [hostname, os, cpu_model, num_cores, memory, devices, data_address, http_address,
            software] = inventory;
@@ -120,7 +126,7 @@ void describe(Visit& visit, Like<RankLaunch> auto& launch) {
 // without its prediction and rates.
 template <typename Visit>
 void describe(Visit& visit, Like<LaunchAttempt> auto& launch) {
-    auto& [epoch, job, spec, plan, ranks, checkpoint_dir, owner, yaml] = launch;
+    auto& [epoch, job, spec, plan, ranks, checkpoint_dir, owner, yaml, data_address] = launch;
     auto& [mesh, zero, placement, memory, network, timeout, predicted, rates] = plan;
     visit(named("epoch"), epoch);
     visit(named("job_id"), job);
@@ -134,6 +140,7 @@ void describe(Visit& visit, Like<LaunchAttempt> auto& launch) {
     visit(named("checkpoint_dir"), checkpoint_dir);
     visit(named("owner"), owner);
     visit(named("yaml"), yaml);
+    visit(named("data_address"), data_address);
 }
 
 template <typename Visit>
@@ -148,13 +155,13 @@ void describe(Visit& visit, Like<RootInfo> auto& root) {
 template <typename Visit>
 void describe(Visit& visit, Like<Hello> auto& hello) {
     auto& [protocol, build, node, cluster, highest_epoch, boot_id, inventory, attempts, launches,
-           roots, probe_port, machine, network, profiles] = hello;
-    visit_named(
-        visit,
-        {"protocol", "build", "node_id", "cluster_id", "highest_epoch", "boot_id", "inventory",
-         "attempts", "launches", "roots", "probe_port", "machine", "network", "profiles"},
-        protocol, build, node, cluster, highest_epoch, boot_id, inventory, attempts, launches,
-        roots, probe_port, machine, network, profiles);
+           roots, probe_port, machine, network, profiles, data_addresses] = hello;
+    visit_named(visit,
+                {"protocol", "build", "node_id", "cluster_id", "highest_epoch", "boot_id",
+                 "inventory", "attempts", "launches", "roots", "probe_port", "machine", "network",
+                 "profiles", "data_addresses"},
+                protocol, build, node, cluster, highest_epoch, boot_id, inventory, attempts,
+                launches, roots, probe_port, machine, network, profiles, data_addresses);
 }
 
 template <typename Visit>

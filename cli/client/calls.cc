@@ -69,6 +69,8 @@ Result<Fleet> read_fleet(const Client& client) {
         &pb::NodeService::Stub::List, {}, [&fleet](const pb::ListNodesReply& reply) {
             fleet.nodes.insert(fleet.nodes.end(), reply.nodes().begin(), reply.nodes().end());
             fleet.telemetry_dropped = reply.telemetry_dropped();
+            fleet.machines.assign(reply.machines().begin(), reply.machines().end());
+            fleet.provider_problem = reply.provider_problem();
         }));
     return fleet;
 }

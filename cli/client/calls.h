@@ -19,6 +19,8 @@ enum class CancelMode { checkpoint_first, now };
 struct Fleet {
     std::vector<pb::Node> nodes;
     std::int64_t telemetry_dropped = 0;  // pieces, since the controller started
+    std::vector<pb::Machine> machines;   // of the controller's provider
+    std::string provider_problem;
 };
 
 // The id of the new job; passes the controller's warnings to the client's `note`.

@@ -250,8 +250,8 @@ Check check_memory_lock(const LimitFacts& limit, const DriverFacts& driver) {
         return {name, Verdict::ok, text + "; CPU devices lock no memory", ""};
     }
     return {name, Verdict::warn, text,
-            "`ulimit -l unlimited` before the worker starts: offload keeps "
-            "host memory locked"};
+            "`ulimit -l unlimited` before the worker starts, or LimitMEMLOCK=infinity in its unit: "
+            "offload keeps host memory locked"};
 }
 
 Check check_open_files(const LimitFacts& limit) {
@@ -260,7 +260,8 @@ Check check_open_files(const LimitFacts& limit) {
         format("limit {} (hard {})", limit_text(limit.soft), limit_text(limit.hard));
     if (limit.hard >= kGoodFiles) return {name, Verdict::ok, text, ""};
     return {name, limit.hard < kLeastFiles ? Verdict::fail : Verdict::warn, text,
-            format("`ulimit -Hn {}` before the daemons start: they raise the soft limit to the "
+            format("`ulimit -Hn {}` before the daemons start, or LimitNOFILE= in their units: they "
+                   "raise the soft limit to the "
                    "hard one, and every peer takes a socket",
                    kGoodFiles)};
 }

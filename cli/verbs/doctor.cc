@@ -1,5 +1,6 @@
 #include "cli/doctor/checks.h"
 #include "cli/doctor/facts.h"
+#include "cli/doctor/installed.h"
 #include "cli/document.h"
 #include "cli/show/text.h"
 #include "cli/verb.h"
@@ -23,23 +24,26 @@ std::vector<Check> examine(const VerbContext& context) {
     const std::string state_dir =
         target.state_dir.empty() ? user_dir(environment_lookup, "XDG_STATE_HOME", ".local/state")
                                  : target.state_dir;
-    return {check_programs(missing_programs()),
-            check_driver(driver),
-            check_gpus(gpu_conditions()),
-            check_cuda_runtime(cuda_runtime_facts(), driver),
-            check_nccl(nccl_facts()),
-            check_cuda_library(cuda_library_facts(), driver),
-            check_controller(controller),
-            check_telemetry(controller),
-            check_clock(controller),
-            check_port(port_facts(7070, "the controller's gRPC")),
-            check_port(port_facts(7071, "the controller's HTTP")),
-            check_port(port_facts(7072, "a worker's HTTP")),
-            check_data_ports(kFirstDataPort, kLastDataPort,
-                             num_free_ports(kFirstDataPort, kLastDataPort)),
-            check_disk(disk_facts(state_dir)),
-            check_memory_lock(memory_lock_limit(), driver),
-            check_open_files(open_files_limit())};
+    std::vector<Check> checks = {check_programs(missing_programs()),
+                                 check_driver(driver),
+                                 check_gpus(gpu_conditions()),
+                                 check_cuda_runtime(cuda_runtime_facts(), driver),
+                                 check_nccl(nccl_facts()),
+                                 check_cuda_library(cuda_library_facts(), driver),
+                                 check_controller(controller),
+                                 check_telemetry(controller),
+                                 check_clock(controller),
+                                 check_port(port_facts(7070, "the controller's gRPC")),
+                                 check_port(port_facts(7071, "the controller's HTTP")),
+                                 check_port(port_facts(7072, "a worker's HTTP")),
+                                 check_data_ports(kFirstDataPort, kLastDataPort,
+                                                  num_free_ports(kFirstDataPort, kLastDataPort)),
+                                 check_disk(disk_facts(state_dir)),
+                                 check_memory_lock(memory_lock_limit(), driver),
+                                 check_open_files(open_files_limit())};
+    for (Check& check : check_installed(installed_facts()))
+        checks.push_back(std::move(check));
+    return checks;
 }
 
 Color color_of(Verdict verdict) {

@@ -1,10 +1,10 @@
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "cli/command_line.h"
+#include "cli/shell.h"
 #include "cli/up/daemon.h"
 #include "cli/verb.h"
 
@@ -26,28 +26,6 @@ Status write_page(const std::string& directory, const std::string& file, const s
     return make_error(ErrorCode::internal, "cannot write {}: {}", path, std::strerror(errno));
 }
 
-std::string quoted(const std::string& word) {
-    std::string out = "'";
-    for (const char c : word)
-        out += c == '\'' ? "'\\''" : std::string(1, c);
-    return out + "'";
-}
-
-Result<std::string> output_of(const std::string& program, const std::string& argument) {
-    std::FILE* pipe = ::popen((quoted(program) + " " + argument).c_str(), "r");
-    if (pipe == nullptr) {
-        return make_error(ErrorCode::internal, "cannot start {}: {}", program,
-                          std::strerror(errno));
-    }
-    std::string output;
-    char part[4096];
-    for (std::size_t size = 0; (size = std::fread(part, 1, sizeof part, pipe)) > 0;)
-        output.append(part, size);
-    const int status = ::pclose(pipe);
-    if (status == 0) return output;
-    return make_error(ErrorCode::internal, "{} {} ended with status {}", program, argument, status);
-}
-
 // The daemons print their own pages: only they know their options.
 Result<ExitCode> run_man(const ManOptions& options, VerbContext& context) {
     const std::vector<ManPage> pages = command_line_pages();
@@ -63,7 +41,7 @@ Result<ExitCode> run_man(const ManOptions& options, VerbContext& context) {
     }
     for (const char* name : {"ringmaster-controller", "ringmaster-worker"}) {
         RM_TRY(const std::string program, program_beside_this(name));
-        RM_TRY(const std::string page, output_of(program, "--man"));
+        RM_TRY(const std::string page, output_of(shell_word(program) + " --man"));
         RM_RETURN_IF_ERROR(write_page(options.directory, format("{}.8", name), page));
     }
     context.console.note(format("{} pages in {}; `man -l {}/ringmaster.1` shows the first",

@@ -43,4 +43,8 @@ void handle(Step& step, const CommandsDue&) {
     if (due.questions) ask_questions(step);
 }
 
+void handle(Step& step, const ProveLife&) {
+    step.reply(JobId{});
+}
+
 }  // namespace rm

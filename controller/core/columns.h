@@ -136,6 +136,7 @@ void columns(Like<Node> auto& node, auto&& visit) {
     visit("boot_id", node.boot_id);
     visit("build", node.build);
     visit("drained", node.drained);
+    visit("removed", node.removed);
     visit("joined", node.joined);
     visit("last_seen", node.last_seen);
 }

@@ -30,7 +30,7 @@ bool is_due(const NodeSession& session, const NodeCommand& command, WallTime now
     return sent == session.sent.end() || now - sent->second > overdue_after(key.second);
 }
 
-LaunchAttempt launch_of(const State& state, const Attempt& attempt, const NodeId& node) {
+LaunchAttempt launch_of(const State& state, const Attempt& attempt, const Node& node) {
     const Job* job = find_job(state, attempt.job);
     RM_CHECK(job != nullptr, "attempt {} is of job {}, which does not exist", attempt.epoch,
              attempt.job);
@@ -46,11 +46,12 @@ LaunchAttempt launch_of(const State& state, const Attempt& attempt, const NodeId
                    .collective_timeout = attempt.collective_timeout};
     for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
         const DeviceId& device = attempt.ranks[rank].device;
-        if (device.node == node) launch.ranks.push_back({static_cast<int>(rank), device.index});
+        if (device.node == node.id) launch.ranks.push_back({static_cast<int>(rank), device.index});
     }
     launch.checkpoint_dir = checkpoint_parent(state, *job) + "/" + job->id.value;
     launch.owner = job->owner;
     launch.yaml = job->yaml;
+    launch.data_address = node.inventory.data_address;
     return launch;
 }
 
@@ -66,7 +67,7 @@ std::optional<NodeCommand> wanted(const State& state, const Attempt& attempt, co
         return StopAttempt{attempt.epoch, attempt.stop_mode, kStopGrace};
     }
     if (node.session.reported.contains(attempt.epoch)) return std::nullopt;
-    return launch_of(state, attempt, node.id);
+    return launch_of(state, attempt, node);
 }
 
 // Adds the due commands of a live attempt.

@@ -7,27 +7,30 @@
 // The handlers of apply(), one per input; one file per family. Private to the core.
 namespace rm {
 
-void handle(Step& step, const FoundCluster& input);      // apply_node.cc
-void handle(Step& step, const Restored& input);          // apply_node.cc
-void handle(Step& step, const SubmitJob& input);         // apply_job.cc
-void handle(Step& step, const CancelJob& input);         // apply_job.cc
-void handle(Step& step, const NodeHello& input);         // apply_node.cc
-void handle(Step& step, const NodeSessionDown& input);   // apply_node.cc
-void handle(Step& step, const NodeUnreachable& input);   // apply_node.cc
-void handle(Step& step, const NodeGone& input);          // apply_node.cc
-void handle(Step& step, const DrainNode& input);         // apply_node.cc
-void handle(Step& step, const ResumeNode& input);        // apply_node.cc
-void handle(Step& step, const AskToPublish& input);      // apply_publish.cc
-void handle(Step& step, const NodeStatus& input);        // apply_status.cc
-void handle(Step& step, const NodeRefused& input);       // apply_status.cc
-void handle(Step& step, const PlanReady& input);         // apply_plan.cc
-void handle(Step& step, const CommandsDue& input);       // apply_time.cc
-void handle(Step& step, const StepMeasured& input);      // apply_status.cc
-void handle(Step& step, const NodeDevices& input);       // apply_node.cc
-void handle(Step& step, const NodeRoots& input);         // questions.cc
-void handle(Step& step, const NodeFilesChecked& input);  // questions.cc
-void handle(Step& step, const NodeRootProbed& input);    // root_probes.cc
-void handle(Step& step, const LinkDrifted& input);       // apply_node.cc
+void handle(Step& step, const FoundCluster& input);       // apply_node.cc
+void handle(Step& step, const Restored& input);           // apply_node.cc
+void handle(Step& step, const SubmitJob& input);          // apply_job.cc
+void handle(Step& step, const CancelJob& input);          // apply_job.cc
+void handle(Step& step, const NodeHello& input);          // apply_node.cc
+void handle(Step& step, const NodeSessionDown& input);    // apply_node.cc
+void handle(Step& step, const NodeUnreachable& input);    // apply_node.cc
+void handle(Step& step, const NodeGone& input);           // apply_node.cc
+void handle(Step& step, const NodeRemoved& input);        // apply_node.cc
+void handle(Step& step, const DrainNode& input);          // apply_node.cc
+void handle(Step& step, const ResumeNode& input);         // apply_node.cc
+void handle(Step& step, const AskToPublish& input);       // apply_publish.cc
+void handle(Step& step, const NodeStatus& input);         // apply_status.cc
+void handle(Step& step, const NodeRefused& input);        // apply_status.cc
+void handle(Step& step, const PlanReady& input);          // apply_plan.cc
+void handle(Step& step, const CommandsDue& input);        // apply_time.cc
+void handle(Step& step, const ProveLife& input);          // apply_time.cc
+void handle(Step& step, const StepMeasured& input);       // apply_status.cc
+void handle(Step& step, const NodeDevices& input);        // apply_node.cc
+void handle(Step& step, const NodeRoots& input);          // questions.cc
+void handle(Step& step, const NodeFilesChecked& input);   // questions.cc
+void handle(Step& step, const NodeRootProbed& input);     // root_probes.cc
+void handle(Step& step, const LinkDrifted& input);        // apply_node.cc
+void handle(Step& step, const DataAddressChosen& input);  // apply_node.cc
 
 // A new attempt that carries out `plan`, with a rank on each device that the plan places.
 Attempt planned_attempt(Epoch epoch, const JobId& job, const Plan& plan,

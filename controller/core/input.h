@@ -46,6 +46,13 @@ struct NodeGone {
     std::string reason;
 };
 
+// Gone for good: its certificates are not accepted any more, so it cannot come back. Its session
+// has ended.
+struct NodeRemoved {
+    NodeId node;
+    std::string reason;
+};
+
 // The first input of a controller whose tables were restored from a backup.
 struct Restored {};
 
@@ -107,6 +114,12 @@ struct LinkDrifted {
     bool degraded = false;  // false: restored
 };
 
+// A survey has found a better one of the addresses that the node offers.
+struct DataAddressChosen {
+    NodeId node;
+    std::string address;
+};
+
 // The planner's answer from a snapshot with this planning version: a plan, or all reasons against
 // one.
 struct PlanReady {
@@ -125,11 +138,15 @@ struct StepMeasured {
 // stalled attempts fail and silent ones are lost.
 struct CommandsDue {};
 
+// Changes nothing: its answer proves that inputs are applied.
+struct ProveLife {};
+
 using InputBody =
     std::variant<FoundCluster, Restored, SubmitJob, CancelJob, NodeHello, NodeSessionDown,
-                 NodeUnreachable, NodeGone, NodeStatus, NodeRefused, DrainNode, ResumeNode,
-                 AskToPublish, PlanReady, CommandsDue, NodeRoots, NodeDevices, NodeFilesChecked,
-                 NodeRootProbed, LinkDrifted, StepMeasured>;
+                 NodeUnreachable, NodeGone, NodeRemoved, NodeStatus, NodeRefused, DrainNode,
+                 ResumeNode, AskToPublish, PlanReady, CommandsDue, NodeRoots, NodeDevices,
+                 NodeFilesChecked, NodeRootProbed, LinkDrifted, DataAddressChosen, StepMeasured,
+                 ProveLife>;
 
 struct Input {
     WallTime time;            // for people: jumps when the clock is set

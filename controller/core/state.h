@@ -111,6 +111,7 @@ struct NodeSession {
     int probe_port = 0;   // where its links are probed; 0: they are not
     std::string machine;  // see Hello
     std::string network;
+    std::vector<DataAddress> data_addresses;
     std::map<Epoch, AttemptStatus> reported;
     std::map<std::pair<Epoch, CommandKind>, WallTime> sent;  // steady
     std::vector<RootInfo> roots;                             // none: every path is allowed there
@@ -137,7 +138,8 @@ struct Node {
     Inventory inventory;
     std::string boot_id;
     std::string build;
-    std::string drained;  // why nothing new is placed here; empty: it is in service
+    std::string drained;   // why nothing new is placed here; empty: it is in service
+    bool removed = false;  // for good: it is gone, and no hello brings it back
     WallTime joined;
     WallTime last_seen;  // start or end of its last session
     NodeSession session;

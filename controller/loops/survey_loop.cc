@@ -50,6 +50,15 @@ void log_drift(const LinkDrift& drift) {
                {"now", text_of(drift.now)}});
 }
 
+void log_choice(const AddressChoice& choice) {
+    log_event(LogLevel::info, "data_address_chosen",
+              {{"node", choice.node},
+               {"from", choice.from},
+               {"to", choice.to},
+               {"before", choice.before.value > 0 ? text_of(choice.before) : "not reached by all"},
+               {"now", text_of(choice.now)}});
+}
+
 void log_survey(const SurveyRecord& survey) {
     log_event(LogLevel::info, "survey",
               {{"number", survey.number},
@@ -189,6 +198,10 @@ void SurveyLoop::carry_out(const SurveyOutputs& outputs) {
     for (const ProbeCommand& command : outputs.commands)
         send(command);
     keep(outputs);
+    for (const AddressChoice& choice : outputs.choices) {
+        log_choice(choice);
+        parts_.inputs.post(DataAddressChosen{choice.node, choice.to});
+    }
     for (const LinkDrift& drift : outputs.drifts) {
         log_drift(drift);
         const auto& [from, to] = drift.ends;
@@ -237,7 +250,9 @@ std::vector<SurveyNode> survey_nodes(const State& state) {
                          .probe_port = node->session.probe_port,
                          .num_devices = highest_device(node->inventory) + 1,
                          .jobs = std::move(load.jobs),
-                         .sends_to = std::move(load.sends_to)});
+                         .sends_to = std::move(load.sends_to),
+                         .network = node->session.network,
+                         .candidates = node->session.data_addresses});
     }
     return nodes;
 }

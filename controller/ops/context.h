@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "controller/core/input.h"
 #include "controller/core/jobs/make_snapshot.h"
+#include "controller/discovery/reconcile.h"
 #include "controller/loops/control_loop.h"
 #include "controller/loops/update_signal.h"
 #include "controller/store/space_guard.h"
@@ -27,6 +28,7 @@ struct OpsContext {
     Planner planner = {};      // answers while a caller waits; throws where it fails or takes long
     MeasuredLinks links = {};  // of the last surveys
     PlanDetailer detailer = {};
+    std::function<MachinesView()> machines = [] { return MachinesView(); };  // outside read()
 
     Now now() const { return {clock.wall(), control.steady_now()}; }
 };

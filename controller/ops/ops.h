@@ -4,8 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "controller/join/join_book.h"
 #include "controller/loops/survey_loop.h"
 #include "controller/ops/context.h"
+#include "controller/session.h"
 #include "controller/store/audit_store.h"
 #include "ringmaster/v1/admin.pb.h"
 #include "ringmaster/v1/job.pb.h"
@@ -40,6 +42,13 @@ Result<pb::ListNodesReply> list_nodes(OpsContext& context, const pb::ListNodesRe
 Result<pb::Node> get_node(OpsContext& context, const pb::GetNodeRequest& request);
 Result<pb::Node> drain_node(OpsContext& context, const pb::DrainNodeRequest& request);
 Result<pb::Node> resume_node(OpsContext& context, const pb::ResumeNodeRequest& request);
+struct NodeRemoval {
+    SessionRegistry& sessions;
+    JoinBook& join;
+};
+// Stops its ranks and ends its session where it has one. Repeating it changes nothing.
+Result<pb::Node> remove_node(OpsContext& context, const NodeRemoval& parts,
+                             const pb::RemoveNodeRequest& request);
 Result<pb::ListAuditReply> list_audit(AuditReader& reader, const pb::ListAuditRequest& request);
 Result<pb::LinksReply> list_links(OpsContext& context, const SurveyLoop& surveys,
                                   const pb::LinksRequest& request);

@@ -183,6 +183,7 @@ pb::Node to_message(const State& state, const Node& node, const std::map<DeviceI
     *message.mutable_last_seen() = to_proto(node.session.up ? now : node.last_seen);
     message.set_build(node.build);
     message.set_drained(node.drained);
+    message.set_removed(node.removed);
     for (const RootInfo& root : node.session.roots)
         add_root(message, state, node, root);
     message.set_machine(node.session.machine);

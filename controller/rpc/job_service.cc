@@ -107,7 +107,7 @@ private:
 
 class NodeService final : public pb::NodeService::Service {
 public:
-    explicit NodeService(OpsContext& ops) : ops_(ops) {}
+    NodeService(OpsContext& ops, NodeRemoval removal) : ops_(ops), removal_(removal) {}
 
     grpc::Status List(grpc::ServerContext*, const pb::ListNodesRequest* request,
                       pb::ListNodesReply* reply) override {
@@ -125,9 +125,14 @@ public:
                         pb::Node* reply) override {
         return answer(resume_node(ops_, *request), reply);
     }
+    grpc::Status Remove(grpc::ServerContext*, const pb::RemoveNodeRequest* request,
+                        pb::Node* reply) override {
+        return answer(remove_node(ops_, removal_, *request), reply);
+    }
 
 private:
     OpsContext& ops_;
+    const NodeRemoval removal_;
 };
 
 }  // namespace
@@ -135,8 +140,8 @@ private:
 std::unique_ptr<grpc::Service> make_job_service(OpsContext& context, const Gatekeeper& gatekeeper) {
     return std::make_unique<JobService>(context, gatekeeper);
 }
-std::unique_ptr<grpc::Service> make_node_service(OpsContext& context) {
-    return std::make_unique<NodeService>(context);
+std::unique_ptr<grpc::Service> make_node_service(OpsContext& context, NodeRemoval removal) {
+    return std::make_unique<NodeService>(context, removal);
 }
 
 }  // namespace rm

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "controller/loops/survey_loop.h"
 #include "controller/loops/telemetry_loop.h"
 #include "controller/ops/context.h"
+#include "controller/ops/ops.h"
 #include "controller/session.h"
 #include "service/security/gatekeeper.h"
 
@@ -22,7 +24,7 @@ namespace rm {
 
 // The gatekeeper admits every call before a service sees it; the services ask it for the caller.
 std::unique_ptr<grpc::Service> make_job_service(OpsContext& context, const Gatekeeper& gatekeeper);
-std::unique_ptr<grpc::Service> make_node_service(OpsContext& context);
+std::unique_ptr<grpc::Service> make_node_service(OpsContext& context, NodeRemoval removal);
 std::unique_ptr<grpc::Service> make_topology_service(OpsContext& context, SurveyLoop& surveys,
                                                      SurveyStore& store);
 // `database`: control.db.
@@ -34,5 +36,17 @@ std::unique_ptr<grpc::Service> make_worker_service(const SessionContext& session
                                                    const Gatekeeper& gatekeeper);
 std::unique_ptr<grpc::Service> make_rendezvous_service(ExchangeTable& table, ControlLoop& control,
                                                        const Gatekeeper& gatekeeper);
+
+// Where machines join, as a worker must be told.
+struct JoinPlace {
+    std::string fingerprint;  // of the authority behind the controller's certificate
+    std::string address;      // HOST:PORT, as that certificate names it
+};
+// FAILED_PRECONDITION: they cannot; says what to do.
+using FindPlace = std::function<Result<JoinPlace>()>;
+std::unique_ptr<grpc::Service> make_join_service(JoinBook& book, const Clock& clock,
+                                                 const Gatekeeper& gatekeeper);
+std::unique_ptr<grpc::Service> make_token_service(JoinBook& book, const Clock& clock,
+                                                  const Gatekeeper& gatekeeper, FindPlace place);
 
 }  // namespace rm

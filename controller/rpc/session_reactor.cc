@@ -7,6 +7,11 @@
 #include "service/log.h"
 
 namespace rm {
+namespace {
+
+constexpr std::string_view kSessionMethod = "/ringmaster.v1.WorkerService/Session";
+
+}  // namespace
 
 SessionReactor::SessionReactor(grpc::CallbackServerContext& call, const SessionContext& context,
                                const Gatekeeper& gatekeeper)
@@ -42,9 +47,9 @@ void SessionReactor::OnWriteDone(bool ok) {
     const std::lock_guard lock(mutex_);
     outgoing_.pop_front();
     broken_ = broken_ || !ok;
-    if (end_ || broken_) outgoing_.clear();
-    if (end_) return say_end();
-    if (!outgoing_.empty()) write_next();
+    if (broken_) outgoing_.clear();
+    if (!outgoing_.empty()) return write_next();
+    if (end_) say_end();
 }
 
 void SessionReactor::OnDone() {
@@ -62,8 +67,13 @@ void SessionReactor::write(const ControllerMessage& message) {
 void SessionReactor::finish(const Status& status) {
     const std::lock_guard lock(mutex_);
     end_ = status;
-    // Wait for a message that is being written.
+    // Wait for the messages before it: a node that is removed stops its ranks. The session cancels
+    // a worker that does not read.
     if (outgoing_.empty()) say_end();
+}
+
+void SessionReactor::claimed_elsewhere(const NodeId& node, const Status& why) {
+    gatekeeper_.refused_later(presented_by(call_), {kSessionMethod, peer_}, node.value, why);
 }
 
 void SessionReactor::write_next() {

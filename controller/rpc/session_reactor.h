@@ -33,6 +33,7 @@ private:
     void write(const ControllerMessage& message) override;
     void finish(const Status& status) override;
     void cancel() override { call_.TryCancel(); }
+    void claimed_elsewhere(const NodeId& node, const Status& why) override;
 
     Result<WorkerMessage> admitted() const;
     void write_next();

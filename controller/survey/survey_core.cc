@@ -151,8 +151,10 @@ std::set<std::string> SurveyCore::jobs_of(const SurveyStep& step) const {
 }
 
 void SurveyCore::fail(std::size_t task, std::string error) {
-    ++record_.num_failed;
     reports_[task].error = error;
+    // That a node is not reached at an address is a finding.
+    if (addresses_) return;
+    ++record_.num_failed;
     if (record_.errors.size() < kMaxErrors) record_.errors.push_back(std::move(error));
 }
 
@@ -163,13 +165,41 @@ void SurveyCore::begin_survey(SurveyTime now) {
                  });
     record_ = {.number = ++number_, .reason = want_->reason, .started = now.wall};
     record_.num_nodes = static_cast<int>(nodes_.size());
+    addresses_.emplace(nodes_, options_.addresses, number_);
+    address_steps_ = 0;
+    chosen_.clear();
     unanswered_.clear();
     want_.reset();
     next_step_ = now.mono;
 }
 
+std::optional<SurveyStep> SurveyCore::next_step(SurveyOutputs& out) {
+    if (addresses_) {
+        if (auto step = addresses_->next()) return step;
+        out.choices = addresses_->choices();
+        for (const AddressChoice& choice : out.choices)
+            chosen_[choice.node] = choice.to;
+        address_steps_ = addresses_->steps_done();
+        addresses_.reset();
+    }
+    return run_->next();
+}
+
+// The core learns of a choice after the survey has made it.
+SurveyNode SurveyCore::target_of(const ProbeTask& task, const SurveyNode& to) const {
+    SurveyNode target = to;
+    const auto chosen = chosen_.find(to.id);
+    if (task.address >= 0) {
+        const auto& candidates = run_->nodes()[usize(task.to)].candidates;
+        target.address = candidates[usize(task.address)].address;
+    } else if (chosen != chosen_.end()) {
+        target.address = chosen->second;
+    }
+    return target;
+}
+
 void SurveyCore::begin_step(SurveyTime now, SurveyOutputs& out) {
-    const auto step = run_->next();
+    const auto step = next_step(out);
     if (!step) return finish(now, out);
     const std::set<std::string> jobs = jobs_of(*step);
     next_step_ = std::max(next_step_, pacer_.earliest(jobs));
@@ -193,7 +223,8 @@ void SurveyCore::begin_step(SurveyTime now, SurveyOutputs& out) {
             fail(i, format("{} to {}: a job runs there and the budget is 0", from->id, to->id));
         } else {
             asked_[++last_probe_] = {i, from->id};
-            out.commands.push_back({last_probe_, task.kind, *from, *to, task.streams, task.each});
+            out.commands.push_back(
+                {last_probe_, task.kind, *from, target_of(task, *to), task.streams, task.each});
         }
     }
 }
@@ -222,6 +253,7 @@ SurveyOutputs SurveyCore::take(const NodeId& from, const ProbeReport& report, Su
     } else {
         reports_[index] = report;
     }
+    reports_[index].id = report.id;
     skip_empty_steps(now, out);
     return out;
 }
@@ -233,6 +265,19 @@ void SurveyCore::end_step(SurveyTime now, SurveyOutputs& out) {
     }
     asked_.clear();
     in_step_ = false;
+    keep_samples(now, out);
+    pacer_.used(jobs_of(step_), step_began_, now.mono);
+    if (addresses_) {
+        addresses_->record(step_, reports_);
+    } else {
+        run_->record(step_, reports_);
+    }
+    next_step_ = now.mono;
+    begin_step(now, out);
+}
+
+void SurveyCore::keep_samples(SurveyTime now, SurveyOutputs& out) const {
+    if (addresses_) return;
     for (std::size_t i = 0; i < step_.size(); ++i) {
         if (step_[i].kind != ProbeKind::link || !reports_[i].error.empty()) continue;
         const auto& nodes = run_->nodes();
@@ -243,10 +288,6 @@ void SurveyCore::end_step(SurveyTime now, SurveyOutputs& out) {
              .beside = static_cast<int>(step_.size()) - 1,
              .report = reports_[i]});
     }
-    pacer_.used(jobs_of(step_), step_began_, now.mono);
-    run_->record(step_, reports_);
-    next_step_ = now.mono;
-    begin_step(now, out);
 }
 
 // A step may have no node to ask.
@@ -288,11 +329,13 @@ MonoTime SurveyCore::due() const {
 }
 
 SurveyProgress SurveyCore::progress() const {
+    const std::size_t tried = addresses_ ? addresses_->steps_done() : address_steps_;
+    const std::size_t to_try = addresses_ ? addresses_->steps_known() : address_steps_;
     return {.running = run_ ? number_ : 0,
             .last = run_ ? number_ - 1 : number_,
             .pending = want_.has_value(),
-            .steps_done = run_ ? run_->steps_done() : 0,
-            .steps_known = run_ ? run_->steps_known() : 0,
+            .steps_done = run_ ? tried + run_->steps_done() : 0,
+            .steps_known = run_ ? to_try + run_->steps_known() : 0,
             .waits_for_budget = waits_for_budget_};
 }
 

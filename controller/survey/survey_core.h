@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "controller/survey/address_run.h"
 #include "controller/survey/hop_watch.h"
 #include "controller/survey/link_book.h"
 #include "controller/survey/survey_run.h"
@@ -24,6 +25,7 @@ struct SurveyOptions {
     Seconds every{6 * 3600};
     Seconds after_drift{60};  // until another survey checks whether it lasts
     SurveyLimits limits;
+    AddressLimits addresses;
 };
 
 struct SurveyTime {
@@ -65,7 +67,8 @@ struct SurveyOutputs {
     std::vector<ProbeCommand> commands;
     std::vector<LinkSample> samples;
     std::optional<SurveyRecord> finished;
-    std::vector<LinkDrift> drifts;  // of the survey that finished
+    std::vector<LinkDrift> drifts;       // of the survey that finished
+    std::vector<AddressChoice> choices;  // once per survey: from now on it probes there
 };
 
 struct SurveyProgress {
@@ -131,6 +134,9 @@ private:
     void begin_survey(SurveyTime now);
     void begin_step(SurveyTime now, SurveyOutputs& out);
     void end_step(SurveyTime now, SurveyOutputs& out);
+    std::optional<SurveyStep> next_step(SurveyOutputs& out);
+    SurveyNode target_of(const ProbeTask& task, const SurveyNode& to) const;
+    void keep_samples(SurveyTime now, SurveyOutputs& out) const;
     void skip_empty_steps(SurveyTime now, SurveyOutputs& out);
     void finish(SurveyTime now, SurveyOutputs& out);
     const SurveyNode* present(int index) const;
@@ -148,6 +154,9 @@ private:
     std::uint64_t last_probe_ = 0;
     std::optional<MonoTime> last_ended_;
     // State of the running survey:
+    std::optional<AddressRun> addresses_;  // its first part
+    std::size_t address_steps_ = 0;        // done
+    std::map<NodeId, std::string> chosen_;
     std::optional<SurveyRun> run_;
     SurveyRecord record_;
     SurveyStep step_;

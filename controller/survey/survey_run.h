@@ -10,6 +10,7 @@
 #include "base/ids.h"
 #include "controller/survey/infer.h"
 #include "spec/machine/probe.h"
+#include "spec/session.h"
 
 namespace rm {
 
@@ -21,6 +22,8 @@ struct SurveyNode {
     int num_devices = 1;
     std::set<std::string> jobs;  // jobs with ranks here
     std::set<NodeId> sends_to;   // nodes that their ranks send to
+    std::string network;         // equal on workers that share a loopback interface; empty: unknown
+    std::vector<DataAddress> candidates;  // for `address`, if there are others
     bool operator==(const SurveyNode&) const = default;
 
     bool on_loopback() const { return address.starts_with("127.") || address == "::1"; }
@@ -45,6 +48,7 @@ struct ProbeTask {
     int to = 0;
     int streams = 0;
     Seconds each;
+    int address = -1;  // of the candidates of `to`; -1: its data address
 };
 // Tasks that run at the same time: one sample each, so that flows that share a link share it
 // throughout.

@@ -16,11 +16,11 @@ def said(*command, **options):
                           **options).stdout.strip()
 
 
-def make_release():
+def make_package_build():
     version = said(ROOT / "scripts" / "version")
-    subprocess.run(["cmake", "--preset", "release", f"-DRM_VERSION={version}"], cwd=ROOT, check=True)
-    subprocess.run(["cmake", "--build", "--preset", "release"], cwd=ROOT, check=True)
-    return ROOT / "build" / "release"
+    subprocess.run(["cmake", "--preset", "package", f"-DRM_VERSION={version}"], cwd=ROOT, check=True)
+    subprocess.run(["cmake", "--build", "--preset", "package"], cwd=ROOT, check=True)
+    return ROOT / "build" / "package"
 
 
 def version_of(build):

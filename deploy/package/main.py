@@ -20,7 +20,7 @@ FORMATS = ("archive", "deb")
 
 def arguments():
     parser = argparse.ArgumentParser(prog="scripts/package", description="Packs a built tree of Ringmaster.")
-    parser.add_argument("--build", type=pathlib.Path, metavar="DIR", help="a tree that is built (default: build/release, built now)")
+    parser.add_argument("--build", type=pathlib.Path, metavar="DIR", help="a tree that is built (default: build/package, built now)")
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR", default=build.ROOT / "build" / "packages",
                         help="where the packages go (default: build/packages)")
     parser.add_argument("--formats", default=",".join(FORMATS), metavar="FORMATS", help="archive, deb or both: archive,deb")
@@ -58,7 +58,7 @@ def main():
     try:
         build.check_tools(chosen.formats)
         if chosen.build is None:
-            chosen.build = build.make_release()
+            chosen.build = build.make_package_build()
         chosen.out.mkdir(parents=True, exist_ok=True)
         # Beside the output: files are linked, not copied.
         with tempfile.TemporaryDirectory(prefix=".package-", dir=chosen.out) as work:

@@ -37,7 +37,7 @@ public:
 
     void OnDocumentStart(const YAML::Mark& mark) override {
         if (std::exchange(seen_document_, true)) {
-            refuse(mark, "a second document begins here; a job file has one");
+            refuse(mark, "a second document begins here; keep one");
         }
     }
     void OnDocumentEnd() override {}
@@ -307,7 +307,7 @@ Error error_at(std::string_view file_name, YamlPlace place, std::string_view mes
 Result<YamlNode> parse_yaml(std::string_view text, std::string_view file_name) {
     if (text.size() > kMaxText) {
         return error_at(file_name, {},
-                        format("the file has {}; a job file has at most {}",
+                        format("the file has {}; at most {} are read",
                                Bytes{static_cast<std::int64_t>(text.size())}, Bytes{kMaxText}));
     }
     RM_RETURN_IF_ERROR(check_utf8(text, file_name));

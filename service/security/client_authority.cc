@@ -96,7 +96,25 @@ private:
 
 struct ClientAuthority::Impl {
     openssl::Store store;
+    openssl::Certificate of_nodes;  // null: none
     Known known;
+
+    bool ends_in_nodes(const STACK_OF(X509) * chain) const {
+        for (int i = 1; of_nodes && i < sk_X509_num(chain); ++i) {
+            if (X509_cmp(sk_X509_value(chain, i), of_nodes.get()) == 0) return true;
+        }
+        return false;
+    }
+    // Trusts it as it is, without its own signer: it vouches for workers alone, and the controller
+    // has its key.
+    bool add_authority_for_nodes(std::string_view pem) {
+        of_nodes.reset(PEM_read_bio_X509(openssl::read_bio(pem).get(), nullptr, nullptr, nullptr));
+        ERR_clear_error();
+        if (!of_nodes) return false;
+        X509_STORE_add_cert(store.get(), of_nodes.get());
+        X509_STORE_set_flags(store.get(), X509_V_FLAG_PARTIAL_CHAIN);
+        return true;
+    }
 };
 
 ClientAuthority::ClientAuthority(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -104,7 +122,7 @@ ClientAuthority::~ClientAuthority() = default;
 ClientAuthority::ClientAuthority(ClientAuthority&&) noexcept = default;
 ClientAuthority& ClientAuthority::operator=(ClientAuthority&&) noexcept = default;
 
-Result<ClientAuthority> ClientAuthority::parse(std::string_view pem) {
+Result<ClientAuthority> ClientAuthority::parse(std::string_view pem, std::string_view of_nodes) {
     auto impl = std::make_unique<Impl>();
     impl->store.reset(X509_STORE_new());
     const openssl::Bio in = openssl::read_bio(pem);
@@ -115,7 +133,10 @@ Result<ClientAuthority> ClientAuthority::parse(std::string_view pem) {
         ++count;
     }
     ERR_clear_error();  // the end of the text
-    if (count == 0) return invalid_argument("no certificate in PEM is in it");
+    if (!of_nodes.empty() && !impl->add_authority_for_nodes(of_nodes)) {
+        return invalid_argument("the authority for nodes is not a certificate in PEM");
+    }
+    if (count == 0 && of_nodes.empty()) return invalid_argument("no certificate in PEM is in it");
     return ClientAuthority(std::move(impl));
 }
 
@@ -141,11 +162,12 @@ Result<CertificateFacts> ClientAuthority::examine(std::string_view pem, WallTime
         X509* at = X509_STORE_CTX_get_current_cert(context.get());
         return why(X509_STORE_CTX_get_error(context.get()), at ? at : certificate.get());
     }
+    const auto* chain = X509_STORE_CTX_get0_chain(context.get());
     const CertificateFacts facts{
         openssl::subject_entry(certificate.get(), NID_commonName),
         openssl::subject_entry(certificate.get(), NID_organizationalUnitName),
-        openssl::serial_text(certificate.get())};
-    impl_->known.remember(pem, facts, validity_of(X509_STORE_CTX_get0_chain(context.get())));
+        openssl::serial_text(certificate.get()), impl_->ends_in_nodes(chain)};
+    impl_->known.remember(pem, facts, validity_of(chain));
     return facts;
 }
 

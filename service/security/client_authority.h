@@ -10,16 +10,17 @@
 namespace rm {
 
 struct CertificateFacts {
-    std::string name;    // CN
-    std::string unit;    // OU
-    std::string serial;  // upper-case hexadecimal
+    std::string name;       // CN
+    std::string unit;       // OU
+    std::string serial;     // upper-case hexadecimal
+    bool of_nodes = false;  // signed by the authority for nodes
 };
 
 // The authorities whose client certificates are trusted. Thread safe.
 class ClientAuthority {
 public:
-    // One certificate or more, in PEM.
-    static Result<ClientAuthority> parse(std::string_view pem);
+    // One certificate or more, in PEM, and that of the authority for nodes; either may be empty.
+    static Result<ClientAuthority> parse(std::string_view pem, std::string_view of_nodes = "");
     ~ClientAuthority();
     ClientAuthority(ClientAuthority&&) noexcept;
     ClientAuthority& operator=(ClientAuthority&&) noexcept;

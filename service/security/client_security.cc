@@ -13,21 +13,6 @@ namespace {
 constexpr timeval kLimit{.tv_sec = 2, .tv_usec = 0};
 constexpr unsigned char kHttp2[] = {2, 'h', '2'};  // ALPN
 
-// Its send timeout limits connect(), too.
-UniqueFd connect_to(const HostPort& address) {
-    addrinfo hints{};
-    hints.ai_socktype = SOCK_STREAM;
-    addrinfo* found = nullptr;
-    const std::string port = std::to_string(address.port);
-    if (::getaddrinfo(address.host.c_str(), port.c_str(), &hints, &found) != 0) return {};
-    const std::unique_ptr<addrinfo, openssl::Free<freeaddrinfo>> owner(found);
-    UniqueFd socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kLimit, sizeof kLimit);
-    ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &kLimit, sizeof kLimit);
-    if (::connect(socket.get(), found->ai_addr, found->ai_addrlen) != 0) return {};
-    return socket;
-}
-
 // The outcome of a handshake.
 struct Seen {
     bool connected = false;  // a server listens
@@ -40,15 +25,8 @@ std::string expected_name(const HostPort& address, const ClientSecurity& securit
     return security.server_name.empty() ? address.host : security.server_name;
 }
 
-void expect_name(SSL* tls, const std::string& name) {
-    X509_VERIFY_PARAM* wanted = SSL_get0_param(tls);
-    if (X509_VERIFY_PARAM_set1_ip_asc(wanted, name.c_str()) == 1) return;
-    X509_VERIFY_PARAM_set1_host(wanted, name.c_str(), name.size());
-    SSL_set_tlsext_host_name(tls, name.c_str());
-}
-
 Seen handshake(const HostPort& address, const ClientSecurity& security) {
-    const UniqueFd socket = connect_to(address);
+    const UniqueFd socket = connect_briefly(address);
     if (!socket) return {};
     const openssl::Context context(SSL_CTX_new(TLS_client_method()));
     // Reads the verdict afterwards; sends nothing that depends on it.
@@ -58,7 +36,7 @@ Seen handshake(const HostPort& address, const ClientSecurity& security) {
     }
     SSL_CTX_set_alpn_protos(context.get(), kHttp2, sizeof kHttp2);
     const openssl::Connection tls(SSL_new(context.get()));
-    expect_name(tls.get(), expected_name(address, security));
+    openssl::expect_name(tls.get(), expected_name(address, security));
     SSL_set_fd(tls.get(), socket.get());
     Seen seen{.connected = true};
     const int result = SSL_connect(tls.get());
@@ -89,6 +67,21 @@ Error not_believed(const std::string& address, const std::string& name,
 }
 
 }  // namespace
+
+// Its send timeout limits connect(), too.
+UniqueFd connect_briefly(const HostPort& address) {
+    addrinfo hints{};
+    hints.ai_socktype = SOCK_STREAM;
+    addrinfo* found = nullptr;
+    const std::string port = std::to_string(address.port);
+    if (::getaddrinfo(address.host.c_str(), port.c_str(), &hints, &found) != 0) return {};
+    const std::unique_ptr<addrinfo, openssl::Free<freeaddrinfo>> owner(found);
+    UniqueFd socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kLimit, sizeof kLimit);
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &kLimit, sizeof kLimit);
+    if (::connect(socket.get(), found->ai_addr, found->ai_addrlen) != 0) return {};
+    return socket;
+}
 
 std::optional<Error> why_no_connection(const std::string& address, const ClientSecurity& security) {
     const auto parsed = parse_host_port(address);

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "base/os/unique_fd.h"
 #include "service/address.h"
 
 namespace rm {
@@ -19,6 +20,9 @@ struct ClientSecurity {
     Wire wire() const { return ca.empty() ? Wire::plain : Wire::tls; }
     bool operator==(const ClientSecurity&) const = default;
 };
+
+// A socket whose operations, connecting included, take at most 2 s each; empty: nothing listens.
+UniqueFd connect_briefly(const HostPort& address);
 
 // Called when a call got no connection: probes the address again and says whether the two sides
 // disagree about TLS, or the server's certificate is not trusted. nullopt if it finds no such

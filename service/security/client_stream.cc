@@ -51,10 +51,7 @@ Result<openssl::Bio> tls_bio(SSL_CTX* context, const std::string& expected) {
     openssl::Bio bio(BIO_new_ssl_connect(context));
     SSL* tls = nullptr;
     BIO_get_ssl(bio.get(), &tls);
-    X509_VERIFY_PARAM* wanted = SSL_get0_param(tls);
-    if (X509_VERIFY_PARAM_set1_ip_asc(wanted, expected.c_str()) == 1) return bio;
-    X509_VERIFY_PARAM_set1_host(wanted, expected.c_str(), expected.size());
-    SSL_set_tlsext_host_name(tls, expected.c_str());
+    openssl::expect_name(tls, expected);
     return bio;
 }
 

@@ -55,6 +55,15 @@ Status Gatekeeper::allow(const Principal& principal, const MethodAccess* access)
         return make_error(ErrorCode::unimplemented, "this server has no such method");
     }
     if (includes(principal.role, access->least)) return {};
+    if (access->least == Role::joiner) {
+        return make_error(ErrorCode::permission_denied,
+                          "{} takes a join token alone; '{}' has the role {}",
+                          short_method(access->method), principal.name, to_string(principal.role));
+    }
+    if (principal.role == Role::joiner) {
+        return make_error(ErrorCode::permission_denied, "{} takes no join token",
+                          short_method(access->method));
+    }
     return make_error(ErrorCode::permission_denied, "{} needs the role {}; '{}' has the role {}",
                       short_method(access->method), to_string(access->least), principal.name,
                       to_string(principal.role));
@@ -65,6 +74,12 @@ void Gatekeeper::ended(const Presented& presented, const CallFacts& call,
     tell(call, status);
     const MethodAccess* known = access(call.method);
     if (known == nullptr || !known->changes) return;
+    const Result<Principal> principal = identify(presented);
+    record(principal ? *principal : Principal{}, call, subject, status);
+}
+
+void Gatekeeper::refused_later(const Presented& presented, const CallFacts& call,
+                               const std::string& subject, const Status& status) const {
     const Result<Principal> principal = identify(presented);
     record(principal ? *principal : Principal{}, call, subject, status);
 }

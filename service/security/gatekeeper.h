@@ -52,6 +52,10 @@ public:
     void ended(const Presented& presented, const CallFacts& call, const std::string& subject,
                const Status& status) const;
 
+    // Records that an admitted call turned out not to be allowed, whatever its method changes.
+    void refused_later(const Presented& presented, const CallFacts& call,
+                       const std::string& subject, const Status& status) const;
+
 private:
     Status allow(const Principal& principal, const MethodAccess* access) const;
     void refused(const Principal& principal, const CallFacts& call, const Status& status) const;

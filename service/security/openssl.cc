@@ -23,12 +23,33 @@ std::string contents(BIO* bio) {
     return {data, usize(size)};
 }
 
+std::string hex(std::span<const unsigned char> bytes) {
+    std::string text;
+    for (const unsigned char byte : bytes)
+        text += format("{:02x}", static_cast<unsigned>(byte));
+    return text;
+}
+
 std::string serial_text(X509* certificate) {
     const Number number(ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate), nullptr));
     char* text = number ? BN_bn2hex(number.get()) : nullptr;
     const std::string serial = text == nullptr ? "" : text;
     OPENSSL_free(text);
     return serial;
+}
+
+std::string fingerprint(X509* certificate) {
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned size = 0;
+    if (X509_digest(certificate, EVP_sha256(), digest, &size) != 1) return "";
+    return "sha256:" + hex({digest, size});
+}
+
+void expect_name(SSL* tls, const std::string& name) {
+    X509_VERIFY_PARAM* wanted = SSL_get0_param(tls);
+    if (X509_VERIFY_PARAM_set1_ip_asc(wanted, name.c_str()) == 1) return;
+    X509_VERIFY_PARAM_set1_host(wanted, name.c_str(), name.size());
+    SSL_set_tlsext_host_name(tls, name.c_str());
 }
 
 std::string subject_entry(X509* certificate, int nid) {

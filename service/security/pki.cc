@@ -6,7 +6,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <ctime>
+#include <initializer_list>
+#include <utility>
 
+#include "base/text.h"
 #include "service/security/openssl.h"
 #include "service/state_dir.h"
 
@@ -17,6 +21,7 @@ constexpr long kClockSlack = 300;     // seconds
 constexpr long kDay = 86400;          // seconds
 constexpr std::size_t kMaxName = 64;  // of a CN: RFC 5280, ub-common-name
 constexpr int kSerialBits = 127;      // positive and unguessable, 16 bytes at most
+constexpr std::size_t kMaxRequest = 8192;
 constexpr const char* kOrganization = "ringmaster";
 
 using openssl::last_error;
@@ -46,7 +51,7 @@ Result<std::string> certificate_text(X509* certificate) {
 Result<openssl::Key> parse_key(std::string_view pem) {
     openssl::Key key(
         PEM_read_bio_PrivateKey(openssl::read_bio(pem).get(), nullptr, nullptr, nullptr));
-    if (!key) return last_error("the authority's key cannot be read");
+    if (!key) return last_error("the key cannot be read");
     return key;
 }
 
@@ -69,31 +74,39 @@ bool add_name(X509_NAME* name, const char* field, const std::string& text) {
                                       static_cast<int>(text.size()), -1, 0) == 1;
 }
 
-// A certificate in the making: unsigned, with a new key.
+// A certificate in the making, unsigned.
 struct Draft {
-    openssl::Key key;
-    openssl::Certificate certificate;
+    std::string name;
+    std::string unit;
+    WallTime now;
+    Seconds lifetime;
 };
 
-Result<Draft> begin(const std::string& name, const std::string& unit, WallTime now, int days) {
+Result<openssl::Certificate> begin(const Draft& draft, EVP_PKEY* key) {
+    const std::string& name = draft.name;
     if (name.empty() || name.size() > kMaxName) {
         return invalid_argument("name '{}' has {} bytes; 1 to {} are allowed", name, name.size(),
                                 kMaxName);
     }
-    if (days < 1) return invalid_argument("a certificate cannot be valid for {} days", days);
-    RM_TRY(openssl::Key key, make_key());
+    if (draft.lifetime.value < 1) {
+        return invalid_argument("a certificate cannot be valid for {}", draft.lifetime);
+    }
     openssl::Certificate certificate(X509_new());
-    const long begin = static_cast<long>(now.micros / 1'000'000) - kClockSlack;
+    const long now = static_cast<long>(draft.now.micros / 1'000'000);
     X509_NAME* subject = X509_get_subject_name(certificate.get());
     const bool done =
         X509_set_version(certificate.get(), X509_VERSION_3) == 1 && set_serial(certificate.get()) &&
-        ASN1_TIME_set(X509_getm_notBefore(certificate.get()), begin) != nullptr &&
-        ASN1_TIME_set(X509_getm_notAfter(certificate.get()), begin + kClockSlack + days * kDay) !=
-            nullptr &&
-        add_name(subject, "O", kOrganization) && add_name(subject, "OU", unit) &&
-        add_name(subject, "CN", name) && X509_set_pubkey(certificate.get(), key.get()) == 1;
+        ASN1_TIME_set(X509_getm_notBefore(certificate.get()), now - kClockSlack) != nullptr &&
+        ASN1_TIME_set(X509_getm_notAfter(certificate.get()),
+                      now + static_cast<long>(draft.lifetime.value)) != nullptr &&
+        add_name(subject, "O", kOrganization) && add_name(subject, "OU", draft.unit) &&
+        add_name(subject, "CN", name) && X509_set_pubkey(certificate.get(), key) == 1;
     if (!done) return last_error("cannot make a certificate");
-    return Draft{std::move(key), std::move(certificate)};
+    return certificate;
+}
+
+Seconds in_days(int days) {
+    return {static_cast<double>(days) * kDay};
 }
 
 Status add_extension(X509* certificate, X509* issuer, int nid, const std::string& value) {
@@ -104,21 +117,45 @@ Status add_extension(X509* certificate, X509* issuer, int nid, const std::string
     return last_error(format("cannot add '{}' to a certificate", value));
 }
 
-Result<KeyPair> sign(Draft draft, X509* issuer, EVP_PKEY* issuer_key) {
-    if (X509_set_issuer_name(draft.certificate.get(), X509_get_subject_name(issuer)) != 1 ||
-        X509_sign(draft.certificate.get(), issuer_key, EVP_sha256()) == 0) {
+Result<std::string> sign(X509* certificate, X509* issuer, EVP_PKEY* issuer_key) {
+    if (X509_set_issuer_name(certificate, X509_get_subject_name(issuer)) != 1 ||
+        X509_sign(certificate, issuer_key, EVP_sha256()) == 0) {
         return last_error("cannot sign a certificate");
     }
-    KeyPair pair;
-    RM_TRY(pair.certificate, certificate_text(draft.certificate.get()));
-    RM_TRY(pair.key, key_text(draft.key.get()));
-    return pair;
+    return certificate_text(certificate);
+}
+
+// An authority's certificate and key, ready to sign.
+struct Issuer {
+    openssl::Certificate certificate;
+    openssl::Key key;
+};
+
+Result<Issuer> parse_issuer(const KeyPair& pair) {
+    Issuer issuer;
+    RM_TRY(issuer.certificate, parse_certificate(pair.certificate));
+    RM_TRY(issuer.key, parse_key(pair.key));
+    return issuer;
+}
+
+Status add_all(X509* certificate, X509* issuer,
+               std::initializer_list<std::pair<int, std::string>> extensions) {
+    for (const auto& [nid, value] : extensions)
+        RM_RETURN_IF_ERROR(add_extension(certificate, issuer, nid, value));
+    return {};
 }
 
 bool is_address(const std::string& name) {
     unsigned char bytes[sizeof(in6_addr)];
     return inet_pton(AF_INET, name.c_str(), bytes) == 1 ||
            inet_pton(AF_INET6, name.c_str(), bytes) == 1;
+}
+
+std::string address_text(const ASN1_OCTET_STRING& bytes) {
+    char text[INET6_ADDRSTRLEN] = "";
+    const int family = ASN1_STRING_length(&bytes) == 4 ? AF_INET : AF_INET6;
+    inet_ntop(family, ASN1_STRING_get0_data(&bytes), text, sizeof text);
+    return text;
 }
 
 // The letters of host names and addresses, and '*': no separator of the extension's list.
@@ -140,37 +177,77 @@ Result<std::string> subject_name_list(const std::vector<std::string>& names) {
     return list;
 }
 
-Status add_leaf_extensions(X509* certificate, X509* issuer, const CertificateOrder& order) {
-    const auto add = [&](int nid, const std::string& value) {
-        return add_extension(certificate, issuer, nid, value);
-    };
-    RM_RETURN_IF_ERROR(add(NID_basic_constraints, "critical,CA:FALSE"));
-    RM_RETURN_IF_ERROR(add(NID_key_usage, "critical,digitalSignature"));
-    RM_RETURN_IF_ERROR(add(NID_ext_key_usage, order.role ? "clientAuth" : "serverAuth"));
-    RM_RETURN_IF_ERROR(add(NID_authority_key_identifier, "keyid"));
-    RM_TRY(const std::string names, subject_name_list(order.subject_names));
-    return names.empty() ? Status() : add(NID_subject_alt_name, names);
+Status add_leaf_extensions(X509* certificate, X509* issuer, const std::string& use) {
+    return add_all(certificate, issuer,
+                   {{NID_basic_constraints, "critical,CA:FALSE"},
+                    {NID_key_usage, "critical,digitalSignature"},
+                    {NID_ext_key_usage, use},
+                    {NID_authority_key_identifier, "keyid"}});
 }
 
-constexpr std::string_view kBlanks = " \t\r";
+// The key of a request that proves to have it.
+Result<openssl::Key> proven_key(std::string_view request) {
+    if (request.size() > kMaxRequest) {
+        return invalid_argument("the signing request has {} bytes; at most {}", request.size(),
+                                kMaxRequest);
+    }
+    const openssl::Request parsed(
+        PEM_read_bio_X509_REQ(openssl::read_bio(request).get(), nullptr, nullptr, nullptr));
+    openssl::Key key(parsed ? X509_REQ_get_pubkey(parsed.get()) : nullptr);
+    const bool proven = key && X509_REQ_verify(parsed.get(), key.get()) == 1;
+    ERR_clear_error();
+    if (!key) return invalid_argument("the signing request is not one in PEM");
+    if (!proven) return invalid_argument("the signing request is not signed by its own key");
+    char group[32] = "";
+    EVP_PKEY_get_group_name(key.get(), group, sizeof group, nullptr);
+    ERR_clear_error();
+    const std::string_view curve(group);
+    if (curve == "prime256v1" || curve == "secp384r1" || curve == "secp521r1") return key;
+    return invalid_argument(
+        "the signing request has a key of another kind; P-256, P-384 or P-521 is needed");
+}
 
-std::string_view trimmed(std::string_view text) {
-    const auto begin = text.find_first_not_of(kBlanks);
-    if (begin == text.npos) return {};
-    return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+std::optional<WallTime> to_wall(const ASN1_TIME* time) {
+    std::tm parts{};
+    if (ASN1_TIME_to_tm(time, &parts) != 1) return std::nullopt;
+    return WallTime{std::int64_t{timegm(&parts)} * 1'000'000};
 }
 
 }  // namespace
 
 Result<KeyPair> make_authority(const std::string& name, WallTime now, int days) {
-    RM_TRY(Draft draft, begin(name, "authority", now, days));
-    X509* self = draft.certificate.get();
-    RM_RETURN_IF_ERROR(
-        add_extension(self, self, NID_basic_constraints, "critical,CA:TRUE,pathlen:0"));
-    RM_RETURN_IF_ERROR(add_extension(self, self, NID_key_usage, "critical,keyCertSign,cRLSign"));
-    RM_RETURN_IF_ERROR(add_extension(self, self, NID_subject_key_identifier, "hash"));
-    EVP_PKEY* key = draft.key.get();
-    return sign(std::move(draft), self, key);
+    RM_TRY(const openssl::Key key, make_key());
+    RM_TRY(const openssl::Certificate made,
+           begin({name, "authority", now, in_days(days)}, key.get()));
+    X509* self = made.get();
+    // Below it: the authority for nodes.
+    RM_RETURN_IF_ERROR(add_all(self, self,
+                               {{NID_basic_constraints, "critical,CA:TRUE,pathlen:1"},
+                                {NID_key_usage, "critical,keyCertSign,cRLSign"},
+                                {NID_subject_key_identifier, "hash"}}));
+    KeyPair pair;
+    RM_TRY(pair.certificate, sign(self, self, key.get()));
+    RM_TRY(pair.key, key_text(key.get()));
+    return pair;
+}
+
+Result<KeyPair> make_node_authority(const KeyPair& authority, const std::string& name, WallTime now,
+                                    int days) {
+    RM_TRY(const Issuer issuer, parse_issuer(authority));
+    RM_TRY(const openssl::Key key, make_key());
+    RM_TRY(const openssl::Certificate made,
+           begin({name, "authority for nodes", now, in_days(days)}, key.get()));
+    // The extended use binds what it signs: no server that it names is believed.
+    RM_RETURN_IF_ERROR(add_all(made.get(), issuer.certificate.get(),
+                               {{NID_basic_constraints, "critical,CA:TRUE,pathlen:0"},
+                                {NID_key_usage, "critical,keyCertSign"},
+                                {NID_ext_key_usage, "clientAuth"},
+                                {NID_subject_key_identifier, "hash"},
+                                {NID_authority_key_identifier, "keyid"}}));
+    KeyPair pair;
+    RM_TRY(pair.certificate, sign(made.get(), issuer.certificate.get(), issuer.key.get()));
+    RM_TRY(pair.key, key_text(key.get()));
+    return pair;
 }
 
 Result<KeyPair> issue(const KeyPair& authority, const CertificateOrder& order, WallTime now) {
@@ -179,12 +256,105 @@ Result<KeyPair> issue(const KeyPair& authority, const CertificateOrder& order, W
             "server '{}' needs the names and addresses it answers to: give --san once or more",
             order.name);
     }
-    RM_TRY(const openssl::Certificate issuer, parse_certificate(authority.certificate));
-    RM_TRY(const openssl::Key issuer_key, parse_key(authority.key));
+    RM_TRY(const Issuer issuer, parse_issuer(authority));
+    RM_TRY(const openssl::Key key, make_key());
     const std::string unit(order.role ? to_string(*order.role) : "server");
-    RM_TRY(Draft draft, begin(order.name, unit, now, order.days));
-    RM_RETURN_IF_ERROR(add_leaf_extensions(draft.certificate.get(), issuer.get(), order));
-    return sign(std::move(draft), issuer.get(), issuer_key.get());
+    RM_TRY(const openssl::Certificate made,
+           begin({order.name, unit, now, in_days(order.days)}, key.get()));
+    X509* of = issuer.certificate.get();
+    RM_RETURN_IF_ERROR(
+        add_leaf_extensions(made.get(), of, order.role ? "clientAuth" : "serverAuth"));
+    RM_TRY(const std::string names, subject_name_list(order.subject_names));
+    if (!names.empty())
+        RM_RETURN_IF_ERROR(add_extension(made.get(), of, NID_subject_alt_name, names));
+    KeyPair pair;
+    RM_TRY(pair.certificate, sign(made.get(), of, issuer.key.get()));
+    RM_TRY(pair.key, key_text(key.get()));
+    return pair;
+}
+
+Result<std::string> make_private_key() {
+    RM_TRY(const openssl::Key key, make_key());
+    return key_text(key.get());
+}
+
+Result<std::string> make_signing_request(std::string_view key_pem) {
+    RM_TRY(const openssl::Key key, parse_key(key_pem));
+    const openssl::Request request(X509_REQ_new());
+    const bool done = X509_REQ_set_pubkey(request.get(), key.get()) == 1 &&
+                      X509_REQ_sign(request.get(), key.get(), EVP_sha256()) != 0;
+    const openssl::Bio out(BIO_new(BIO_s_mem()));
+    if (done && PEM_write_bio_X509_REQ(out.get(), request.get()) == 1)
+        return openssl::contents(out.get());
+    return last_error("cannot make a signing request");
+}
+
+Result<std::string> requested_key(std::string_view request) {
+    RM_TRY(const openssl::Key key, proven_key(request));
+    unsigned char* der = nullptr;
+    const int size = i2d_PUBKEY(key.get(), &der);
+    const std::string bytes(reinterpret_cast<char*>(der), size < 0 ? 0 : usize(size));
+    OPENSSL_free(der);
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned length = 0;
+    EVP_Digest(bytes.data(), bytes.size(), digest, &length, EVP_sha256(), nullptr);
+    return openssl::hex({digest, length});
+}
+
+Result<std::string> issue_for_node(const KeyPair& authority, std::string_view request,
+                                   const NodeOrder& order) {
+    RM_TRY(const openssl::Key key, proven_key(request));
+    RM_TRY(const Issuer issuer, parse_issuer(authority));
+    RM_TRY(const openssl::Certificate made,
+           begin({order.name, std::string(to_string(Role::worker)), order.now, order.lifetime},
+                 key.get()));
+    RM_RETURN_IF_ERROR(add_leaf_extensions(made.get(), issuer.certificate.get(), "clientAuth"));
+    return sign(made.get(), issuer.certificate.get(), issuer.key.get());
+}
+
+Result<std::string> fingerprint_of(std::string_view pem) {
+    RM_TRY(const openssl::Certificate certificate, parse_certificate(pem));
+    return openssl::fingerprint(certificate.get());
+}
+
+Result<std::string> authority_in(std::string_view chain) {
+    const openssl::Bio in = openssl::read_bio(chain);
+    openssl::Certificate last;
+    while (openssl::Certificate next{PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr)})
+        last = std::move(next);
+    ERR_clear_error();  // the end of the text
+    if (last && X509_check_ca(last.get()) == 1 &&
+        X509_check_issued(last.get(), last.get()) == X509_V_OK) {
+        return certificate_text(last.get());
+    }
+    return make_error(ErrorCode::failed_precondition,
+                      "the file of --tls-cert does not end with the certificate of its authority, "
+                      "which a worker that joins must see: append ca.crt to it");
+}
+
+Result<std::string> first_host_of(std::string_view pem) {
+    RM_TRY(const openssl::Certificate certificate, parse_certificate(pem));
+    const std::unique_ptr<GENERAL_NAMES, openssl::Free<GENERAL_NAMES_free>> names(
+        static_cast<GENERAL_NAMES*>(
+            X509_get_ext_d2i(certificate.get(), NID_subject_alt_name, nullptr, nullptr)));
+    for (int i = 0; names && i < sk_GENERAL_NAME_num(names.get()); ++i) {
+        const GENERAL_NAME* name = sk_GENERAL_NAME_value(names.get(), i);
+        if (name->type == GEN_DNS) {
+            return std::string(
+                reinterpret_cast<const char*>(ASN1_STRING_get0_data(name->d.dNSName)),
+                usize(ASN1_STRING_length(name->d.dNSName)));
+        }
+        if (name->type == GEN_IPADD) return address_text(*name->d.iPAddress);
+    }
+    return std::string();
+}
+
+Result<Lifetime> lifetime_of(std::string_view pem) {
+    RM_TRY(const openssl::Certificate certificate, parse_certificate(pem));
+    const auto from = to_wall(X509_get0_notBefore(certificate.get()));
+    const auto until = to_wall(X509_get0_notAfter(certificate.get()));
+    if (!from || !until) return invalid_argument("the times of a certificate cannot be read");
+    return Lifetime{*from + Seconds{static_cast<double>(kClockSlack)}, *until};
 }
 
 Result<std::string> serial_of(std::string_view pem) {

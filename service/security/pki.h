@@ -31,6 +31,40 @@ struct CertificateOrder {
 };
 Result<KeyPair> issue(const KeyPair& authority, const CertificateOrder& order, WallTime now);
 
+// An authority below `authority` that can make certificates of clients alone: the controller holds
+// its key, and takes what it signs for workers' (ClientAuthority).
+Result<KeyPair> make_node_authority(const KeyPair& authority, const std::string& name, WallTime now,
+                                    int days);
+
+// A key in PEM, and a request (PKCS #10) for a certificate of it, which names nothing.
+Result<std::string> make_private_key();
+Result<std::string> make_signing_request(std::string_view key);
+// SHA-256 of the public key in a request, in hexadecimal. INVALID_ARGUMENT: it is not signed by
+// that key, or the key is weaker than P-256.
+Result<std::string> requested_key(std::string_view request);
+
+struct NodeOrder {
+    std::string name;  // the node's id
+    WallTime now;
+    Seconds lifetime;
+};
+// A worker's certificate for the key of a request; nothing else of the request counts.
+Result<std::string> issue_for_node(const KeyPair& authority, std::string_view request,
+                                   const NodeOrder& order);
+
+// sha256:HEX of the first certificate in `pem` (of its DER form).
+Result<std::string> fingerprint_of(std::string_view pem);
+// The last certificate of a chain. FAILED_PRECONDITION: it is not an authority that signed itself.
+Result<std::string> authority_in(std::string_view chain);
+// The first name or address in a server's certificate; empty: it has none.
+Result<std::string> first_host_of(std::string_view pem);
+
+struct Lifetime {
+    WallTime from;  // when it was made
+    WallTime until;
+};
+Result<Lifetime> lifetime_of(std::string_view pem);
+
 // The serial of the first certificate in `pem`: upper-case hexadecimal, as in the deny list; and
 // its CN.
 Result<std::string> serial_of(std::string_view pem);

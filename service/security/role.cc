@@ -3,7 +3,8 @@
 namespace rm {
 
 bool includes(Role role, Role least) {
-    if (role == least || role == Role::admin) return true;
+    if (role == least) return true;
+    if (role == Role::admin) return least != Role::joiner;
     return role == Role::submitter && least == Role::viewer;
 }
 

@@ -8,13 +8,14 @@ namespace rm {
 
 // The permissions of a credential. viewer reads; submitter submits, and cancels what it submitted;
 // admin does everything. worker is separate: only the calls of workers, as the node that it
-// names.
-enum class Role { viewer, submitter, admin, worker };
+// names. joiner is a join token's, and no other credential has it or may do what it may.
+enum class Role { viewer, submitter, admin, worker, joiner };
 constexpr auto vocabulary_of(Role) {
     return vocabulary<Role>("role", {{Role::viewer, "viewer"},
                                      {Role::submitter, "submitter"},
                                      {Role::admin, "admin"},
-                                     {Role::worker, "worker"}});
+                                     {Role::worker, "worker"},
+                                     {Role::joiner, "joiner"}});
 }
 
 // Whether `role` suffices where `least` is required.

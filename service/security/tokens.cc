@@ -7,29 +7,32 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
-#include <span>
 
 #include "service/job_file/yaml_fields.h"
+#include "service/security/openssl.h"
 #include "service/state_dir.h"
 
 namespace rm {
 namespace {
 
 constexpr std::string_view kPrefix = "rm_";
+constexpr std::string_view kJoinPrefix = "rmj_";
 constexpr std::size_t kBytes = 32;
 constexpr std::string_view kBlanks = " \t\r\n";
 
-std::string hex(std::span<const unsigned char> bytes) {
-    std::string text;
-    for (const unsigned char byte : bytes)
-        text += format("{:02x}", static_cast<unsigned>(byte));
-    return text;
+std::string random_hex() {
+    std::array<unsigned char, kBytes> bytes{};
+    RM_CHECK(RAND_bytes(bytes.data(), kBytes) == 1, "the system gives no random numbers");
+    return openssl::hex(bytes);
 }
 
 YamlReader read_role(Role& target) {
     return [&target](const YamlValue& value) -> Status {
         const auto role = parse_word<Role>(value.node.text);
         if (!role) return value.error(role.error().message);
+        if (*role == Role::joiner) {
+            return value.error("no token of this file joins; `ringmaster token create` makes one");
+        }
         target = *role;
         return {};
     };
@@ -90,9 +93,15 @@ Status check_private(const std::string& path) {
 }  // namespace
 
 std::string make_token() {
-    std::array<unsigned char, kBytes> bytes{};
-    RM_CHECK(RAND_bytes(bytes.data(), kBytes) == 1, "the system gives no random numbers");
-    return std::string(kPrefix) + hex(bytes);
+    return std::string(kPrefix) + random_hex();
+}
+
+std::string make_join_token() {
+    return std::string(kJoinPrefix) + random_hex();
+}
+
+bool is_join_token(std::string_view token) {
+    return token.starts_with(kJoinPrefix);
 }
 
 std::string hash_token(std::string_view token) {
@@ -100,7 +109,7 @@ std::string hash_token(std::string_view token) {
     const int done =
         EVP_Digest(token.data(), token.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
     RM_CHECK(done == 1, "SHA-256 is not available");
-    return hex(digest);
+    return openssl::hex(digest);
 }
 
 Result<Tokens> parse_tokens(std::string_view text, std::string_view file_name) {

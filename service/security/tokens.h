@@ -24,6 +24,9 @@ struct TokenFacts {
 using Tokens = std::map<std::string, TokenFacts>;  // by hash_token()
 
 std::string make_token();
+// "rmj_" and as many digits: kept by the controller that made it, not in a file.
+std::string make_join_token();
+bool is_join_token(std::string_view token);
 std::string hash_token(std::string_view token);  // SHA-256 in lower-case hexadecimal
 
 // A YAML list of {name, role, sha256, expires}; `expires` (2026-01-02T03:04:05Z) may be missing.

@@ -99,6 +99,7 @@ struct Access : testing::Test, Secured {
     Access() {
         for (const Role role : {Role::viewer, Role::submitter, Role::admin, Role::worker})
             by_role[role] = channel(with(authority.client("*", role)));
+        by_role[Role::joiner] = channel(with_join_token(make_join_token().token()));
     }
     // The health service has no descriptor here: its methods are those of its specification.
     std::vector<std::string> all_methods() {
@@ -120,6 +121,8 @@ struct Access : testing::Test, Secured {
             case Role::submitter:
             case Role::worker:
                 return Role::viewer;
+            case Role::joiner:
+                return Role::admin;
             case Role::admin:
                 break;
         }

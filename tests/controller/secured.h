@@ -10,6 +10,7 @@
 #include "controller/daemon.h"
 #include "ringmaster/v1/admin.grpc.pb.h"
 #include "ringmaster/v1/job.grpc.pb.h"
+#include "ringmaster/v1/join.grpc.pb.h"
 #include "ringmaster/v1/node.grpc.pb.h"
 #include "service/convert/convert.h"
 #include "service/grpc/grpc_util.h"
@@ -62,6 +63,13 @@ public:
             {.name = "controller", .subject_names = {"localhost", "127.0.0.1", "controller.lab"}},
             today());
     }
+    // As the controller shows it: with the authority behind it, which workers that join look for.
+    KeyPair server_chain() {
+        const std::string path = server();
+        return {read_small_file(path).value() + pair_.certificate,
+                read_small_file(path + ".key").value()};
+    }
+    KeyPair for_nodes() const { return make_node_authority(pair_, "nodes", today(), 5).value(); }
     std::string write(const std::string& name, const std::string& text) const {
         directory_.write(name, text);
         ::chmod(directory_.file(name).c_str(), 0600);
@@ -93,15 +101,21 @@ public:
     std::string socket = "unix:" + directory.file("c.sock");
     std::unique_ptr<Daemon> daemon;
 
-    explicit Secured(MetricsAccess metrics = MetricsAccess::as_a_viewer) {
-        const std::string certificate = authority.server();
+    KeyPair for_nodes = authority.for_nodes();
+
+    explicit Secured(MetricsAccess metrics = MetricsAccess::as_a_viewer) { start(metrics); }
+    void start(MetricsAccess metrics = MetricsAccess::as_a_viewer) {
+        daemon.reset();
         auto started = Daemon::start(
             {.state_dir = directory.file("state"),
              .listen = {"127.0.0.1:0", socket},
              .http = "127.0.0.1:0",
-             .tls = KeyPair{read_small_file(certificate).value(),
-                            read_small_file(certificate + ".key").value()},
-             .credentials = {.client_ca = authority.ca, .deny_list = deny_list, .tokens = tokens},
+             .tls = authority.server_chain(),
+             .credentials = {.client_ca = authority.ca,
+                             .deny_list = deny_list,
+                             .tokens = tokens,
+                             .node_authority = authority.write("nodes.crt", for_nodes.certificate)},
+             .join = {.authority = for_nodes},
              .metrics = metrics,
              .version = "0.0.0",
              .on_fatal = [](const std::string& message) { ADD_FAILURE() << message; }});
@@ -126,6 +140,21 @@ public:
         known += token_line(hash_token(token), {name, role, expires}).value();
         RM_CHECK(write_file_atomically(tokens, known).ok(), "cannot write {}", tokens);
         return {.ca = authority.ca, .token_file = authority.write(name + ".token", token + "\n")};
+    }
+
+    pb::CreateTokenReply make_join_token(int uses = 1, double seconds = 60) const {
+        grpc::ClientContext context;
+        pb::CreateTokenRequest request;
+        request.set_uses(uses);
+        request.set_valid_seconds(seconds);
+        pb::CreateTokenReply reply;
+        const grpc::Status status = pb::TokenService::NewStub(make_channel(socket).value())
+                                        ->Create(&context, request, &reply);
+        RM_CHECK(status.ok(), "{}", status.error_message());
+        return reply;
+    }
+    ClientSecurity with_join_token(const std::string& token) const {
+        return {.ca = authority.ca, .token_file = authority.write("join.token", token)};
     }
 
     std::shared_ptr<grpc::Channel> channel(const ClientSecurity& security) const {

@@ -21,6 +21,13 @@ std::string shape(std::string_view verb, const std::string& device, MbitPerSec r
                   std::llround(rate.value * 1000), std::llround(burst_kb));
 }
 
+constexpr const char* kNetwork = "10.77.0";
+constexpr const char* kSecondNetwork = "10.78.0";
+
+std::string address_in(const std::string& network, std::size_t host) {
+    return format("{}.{}", network, host + 1);
+}
+
 std::string switch_name(std::size_t rack) {
     return format("rack{}", rack);
 }
@@ -56,27 +63,38 @@ Lab::Lab(Topology topology) : topology_(std::move(topology)), hosts_(topology_.h
         add_host(host);
 }
 
-std::string Lab::address_of(std::size_t host) const {
-    return format("10.77.0.{}", host + 1);
+std::string Lab::address(std::string_view host) const {
+    return address_in(kNetwork, topology_.host_index(host));
 }
 
-std::string Lab::address(std::string_view host) const {
-    return address_of(topology_.host_index(host));
+std::string Lab::second_address(std::string_view host) const {
+    return address_in(kSecondNetwork, topology_.host_index(host));
 }
 
 void Lab::add_host(std::size_t host) {
     const Host& it = topology_.hosts[host];
-    switches_.shell(format("ip link add {} type veth peer name eth0 netns {}\n", port_name(host),
-                           hosts_[host].path()) +
-                    format("ip link set {} master {} up\n", port_name(host), switch_name(it.rack)) +
-                    shape("add", port_name(host), it.rate));
-    const std::string self = address_of(host);
+    add_port(host, {"eth0", port_name(host), switch_name(it.rack), kNetwork, it.rate});
+    hosts_[host].shell("ip link set lo up\n" + std::string(kVoid));
+}
+
+void Lab::add_port(std::size_t host, const Port& port) {
+    switches_.shell(format("ip link add {} type veth peer name {} netns {}\n", port.at_switch,
+                           port.interface, hosts_[host].path()) +
+                    format("ip link set {} master {} up\n", port.at_switch, port.of_switch) +
+                    shape("add", port.at_switch, port.rate));
+    const std::string self = address_in(port.network, host);
     // Every machine uses the same congestion control, one that every kernel has.
-    hosts_[host].shell(
-        format("ip link set lo up\nip addr add {}/24 dev eth0 noprefixroute\n", self) +
-        "ip link set eth0 up\n" +
-        format("ip route add 10.77.0.0/24 dev eth0 src {} congctl reno\n", self) +
-        shape("add", "eth0", it.rate) + std::string(kVoid));
+    hosts_[host].shell(format("ip addr add {}/24 dev {} noprefixroute\n", self, port.interface) +
+                       format("ip link set {} up\n", port.interface) +
+                       format("ip route add {}.0/24 dev {} src {} congctl reno\n", port.network,
+                              port.interface, self) +
+                       shape("add", port.interface, port.rate));
+}
+
+void Lab::add_second_network(MbitPerSec rate) {
+    switches_.shell("ip link add second type bridge\nip link set second up\n");
+    for (std::size_t host = 0; host < hosts_.size(); ++host)
+        add_port(host, {"eth1", "second_" + port_name(host), "second", kSecondNetwork, rate});
 }
 
 void Lab::add_cable(std::size_t cable) {

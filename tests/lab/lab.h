@@ -21,8 +21,11 @@ public:
     Lab& operator=(const Lab&) = delete;
 
     const Topology& topology() const { return topology_; }
-    // Private IPv4 address of its only interface besides loopback.
+    // Private IPv4 address of its first interface besides loopback.
     std::string address(std::string_view host) const;
+    // Gives every host a second interface, to one switch more, at this rate.
+    void add_second_network(MbitPerSec rate);
+    std::string second_address(std::string_view host) const;
 
     // The command line that runs a program, given by its path, in a host. It is the same process:
     // signals reach the program itself.
@@ -46,8 +49,16 @@ public:
     void set_cable_rate(std::string_view rack, std::string_view other_rack, MbitPerSec rate);
 
 private:
-    std::string address_of(std::size_t host) const;
+    // The end of a host's link in it, the end at the switch, and what the link is like.
+    struct Port {
+        std::string interface;
+        std::string at_switch;
+        std::string of_switch;
+        std::string network;  // the first three bytes of its addresses
+        MbitPerSec rate;
+    };
     void add_host(std::size_t host);
+    void add_port(std::size_t host, const Port& port);
     void add_cable(std::size_t cable);
     void route(std::string_view verb, std::string_view a, std::string_view b);
 

@@ -95,7 +95,8 @@ void LabCluster::start_worker(const std::string& name) {
     std::vector<std::string> argv = {program("ringmaster-worker"), "--devices", "cpu:1"};
     append(argv, {"--state", path(name), "--controller", lab_->address("desk") + ":7070"});
     append(argv, {"--ca", path("pki/ca.crt"), "--cert", base + ".crt", "--key", base + ".key"});
-    append(argv, {"--data-address", lab_->address(name), "--slots-on-machine", "2"});
+    if (pinned_) append(argv, {"--data-address", lab_->address(name)});
+    append(argv, {"--slots-on-machine", "2"});
     append(argv, {"--http", http_of(name, kWorkerHttp)});
     if (monitored_) append(argv, {"--tls-cert", served + ".crt", "--tls-key", served + ".key"});
     if (ranks_need_controller_) append(argv, {"--orphan", "stop", "--orphan-after", "60"});

@@ -68,7 +68,8 @@ protected:
     std::unique_ptr<Process> controller_;
     std::map<std::string, std::unique_ptr<Process>> workers_;
     std::string job_;
-    bool monitored_ = false;             // daemons speak HTTPS, on kControllerHttp and kWorkerHttp
+    bool pinned_ = true;      // workers have the data address of their first network, by option
+    bool monitored_ = false;  // daemons speak HTTPS, on kControllerHttp and kWorkerHttp
     bool ranks_need_controller_ = true;  // without it, they stop after a minute
     static constexpr int kControllerHttp = 7071, kWorkerHttp = 7072;
 

@@ -63,9 +63,14 @@ RULES = {
     # Placement needs measurements alone.
     "planner/placement": (["base", "spec", "topology", "planner/placement"], []),
     "service": (["base", "spec", "topology", "service"], SERVICE),
+    # Shared by the daemons: configuration files, and words with systemd.
+    "service/daemon": (["base", "service/job_file", "service/daemon"], ["CLI/", "yaml-cpp/"]),
     # The machine's GPUs, for programs with and without gRPC.
     "service/gpu": (["base", "spec", "service/gpu"], []),
     "controller": (["base", "spec", "topology", "options", "service", "controller", "engine", "planner"], DAEMON),
+    # Machines that a cloud or a file lists; the command line asks, too.
+    "controller/discovery": (["base", "service", "spec", "engine/json", "controller/discovery"],
+                             ["openssl/", "nlohmann/", "toml++/"]),
     "controller/core": (["base", "spec", "topology", "planner/memory.h", "planner/snapshot.h", "controller/core"], []),
     "controller/survey": (["base", "spec", "topology", "controller/survey"], []),
     "controller/curves": (["base", "controller/curves"], ["zstd.h"]),
@@ -75,7 +80,7 @@ RULES = {
     "worker": (["base", "spec", "options", "service", "worker", "engine", "kernels"], DAEMON),
     "worker/core": (["base", "spec", "worker/core"], []),
     "worker/rank": (["base", "spec", "engine", "kernels", "service/gpu", "worker/rank", "worker/dir"], ENGINE),
-    "cli": (["base", "spec", "topology", "options", "service", "cli", "engine/data", "engine/hf/config.h",
+    "cli": (["base", "spec", "topology", "options", "service", "cli", "controller/discovery", "engine/data", "engine/hf/config.h",
              "engine/json", "engine/schedule/device_profile_json.h", "engine/tokenizer", "planner"], DAEMON),
 }
 # Third-party prefixes the rules know; any other <...> is the standard library or the system.
@@ -135,8 +140,10 @@ PLANTED = [
     ("engine/windows/x.cc", '"engine/attention/attention.h"'), ("engine/attention/x.cc", '"engine/model/block.h"'),
     ("engine/memory/x.cc", '"engine/model/model.h"'), ("engine/train/x.cc", "<coin/Cbc_C_Interface.h>"),
     ("engine/comm/x.cc", '"engine/train/trainer.h"'), ("engine/main/x.cc", '"service/log.h"'),
-    ("service/x.cc", '"engine/train/trainer.h"'), ("service/gpu/x.cc", '"service/log.h"'), ("service/x.cc", "<sqlite3.h>"),
+    ("service/x.cc", '"engine/train/trainer.h"'), ("service/gpu/x.cc", '"service/log.h"'),
+    ("service/daemon/x.cc", '"service/convert/convert.h"'), ("service/x.cc", "<CLI/CLI.hpp>"), ("service/x.cc", "<sqlite3.h>"),
     ("controller/core/x.cc", '"controller/store/store.h"'), ("controller/core/x.cc", '"service/log.h"'),
+    ("controller/discovery/x.cc", '"controller/core/state.h"'), ("cli/x.cc", '"controller/core/state.h"'),
     ("controller/survey/x.cc", '"controller/core/state.h"'), ("controller/store/x.cc", "<grpcpp/grpcpp.h>"), ("controller/store/x.cc", '"service/convert/convert.h"'),
     ("worker/core/x.cc", '"worker/agent/agent.h"'), ("worker/rank/x.cc", "<boost/asio.hpp>"),
     ("engine/tokenizer/x.cc", '"engine/data/split.h"'), ("engine/json/x.cc", '"engine/data/split.h"'),

@@ -12,7 +12,7 @@ namespace rm {
 namespace {
 
 TEST(Regress0014, AVisitEndsWithItsTime) {
-    const auto server = ProbeServer::start("127.0.0.1", {0, 0}).value();
+    const auto server = ProbeServer::start({"127.0.0.1"}, {0, 0}).value();
     const std::string nonce = "0123456789abcdef";
     server->expect({.nonce = nonce, .valid = Seconds{0.5}});
     const UniqueFd control = dial("127.0.0.1", server->port(), Seconds{5}).value();

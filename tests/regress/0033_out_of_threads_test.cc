@@ -108,8 +108,9 @@ public:
 TEST(Regress0033, TheRendezvousAsksAgainWhereThereWasNoThread) {
     WithoutThreads service;
     const auto server = GrpcServer::start({"127.0.0.1:0"}, {&service}).value();
-    const auto rendezvous =
-        make_grpc_rendezvous(make_channel(server->addresses().front()).value(), {"a"});
+    const auto rendezvous = make_grpc_rendezvous(
+        std::make_shared<ControllerChannel>(make_channel(server->addresses().front()).value()),
+        {"a"});
     const auto table = rendezvous->exchange({1}, "world", {{0, "A"}}, {});
     ASSERT_TRUE(table) << table.error().message;
     EXPECT_EQ(*table, std::vector<std::string>{"A"});

@@ -50,8 +50,7 @@ TEST(YamlTree, RefusesWhatASettingHasNoUseFor) {
     EXPECT_EQ(error_of("a: !!int 1\n"),
               "f.yaml:1:4: tags are not read; remove 'tag:yaml.org,2002:int'");
     EXPECT_EQ(error_of("a: !mine {}\n"), "f.yaml:1:4: tags are not read; remove '!mine'");
-    EXPECT_EQ(error_of("a: 1\n---\nb: 1\n"),
-              "f.yaml:2:1: a second document begins here; a job file has one");
+    EXPECT_EQ(error_of("a: 1\n---\nb: 1\n"), "f.yaml:2:1: a second document begins here; keep one");
     EXPECT_EQ(error_of("? {a: 1}\n: 2\n"), "f.yaml:1:3: a key must be a word");
     EXPECT_EQ(error_of("? \n: 2\n").substr(0, 7), "f.yaml:");
 }
@@ -63,7 +62,7 @@ TEST(YamlTree, LimitsDepthAndSize) {
     EXPECT_EQ(error_of("[" + open + close + "]"), "f.yaml:1:17: nested deeper than 16 levels");
     EXPECT_NE(error_of(std::string(1 << 19, '[')), "no error");
     EXPECT_EQ(error_of("a: " + std::string(1 << 20, 'x')),
-              "f.yaml:1:1: the file has 1.0 MiB; a job file has at most 1.0 MiB");
+              "f.yaml:1:1: the file has 1.0 MiB; at most 1.0 MiB are read");
 }
 
 TEST(YamlTree, RefusesWhatIsNotUtf8) {

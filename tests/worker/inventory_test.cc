@@ -7,6 +7,7 @@
 #include "service/state_dir.h"
 #include "tests/worker/support.h"
 #include "worker/daemon/data_address.h"
+#include "worker/daemon/data_candidates.h"
 #include "worker/daemon/identity.h"
 #include "worker/daemon/metrics_page.h"
 #include "worker/daemon/worker_options.h"
@@ -122,6 +123,65 @@ TEST(DataAddress, IsLoopbackOrPrivate) {
          {"8.8.8.8", "172.32.0.1", "11.0.0.1", "0.0.0.0", "2001:4860::1", "localhost", ""}) {
         EXPECT_FALSE(check_data_address(wrong).ok()) << wrong;
     }
+    EXPECT_TRUE(check_data_address_option("auto").ok());
+    EXPECT_FALSE(check_data_address("auto").ok());
+    EXPECT_THAT(check_data_address_option("8.8.8.8").error().message, HasSubstr(", or auto"));
+}
+
+InterfaceAddress up(const std::string& interface, const std::string& address) {
+    return {.interface = interface, .at = {address, "of " + interface}, .is_up = true};
+}
+
+std::vector<std::string> texts(const std::vector<DataAddress>& addresses) {
+    std::vector<std::string> texts;
+    for (const DataAddress& one : addresses)
+        texts.push_back(one.address);
+    return texts;
+}
+
+TEST(DataAddresses, ArePrivateOnesOfInterfacesThatLeadOut) {
+    std::vector<InterfaceAddress> all = {
+        up("lo", "127.0.0.1"),         up("lo", "::1"),
+        up("eth0", "10.0.0.5"),        up("eth0", "fd00::5"),
+        up("eth0", "fe80::5"),         up("eth0", "8.8.8.8"),
+        up("ib0", "10.1.0.5"),         up("docker0", "172.17.0.1"),
+        up("br-0a1b2c", "172.18.0.1"), up("virbr0", "192.168.122.1"),
+        up("veth12", "10.5.0.1"),      up("mybridge", "10.6.0.1"),
+        up("br0", "192.168.7.5"),      up("eth2", "10.8.0.5"),
+        up("eth3", "169.254.3.4")};
+    all[11].is_bridge = true;
+    all[13].is_up = false;
+    using Texts = std::vector<std::string>;
+    EXPECT_EQ(texts(data_candidates("10.1.0.5", all)),
+              (Texts{"10.1.0.5", "10.0.0.5", "192.168.7.5"}));
+    EXPECT_EQ(data_candidates("10.1.0.5", all)[0].network, "of ib0");
+    EXPECT_EQ(texts(data_candidates("fd00::5", all)), (Texts{"fd00::5"}));
+    EXPECT_EQ(texts(data_candidates("127.0.0.1", all)), (Texts{"127.0.0.1"}))
+        << "a controller on loopback has no other machines";
+    EXPECT_EQ(texts(data_candidates("172.17.0.1", all)),
+              (Texts{"172.17.0.1", "10.0.0.5", "10.1.0.5", "192.168.7.5"}))
+        << "the controller is reached from there";
+    EXPECT_EQ(pinned_candidate("10.1.0.5", all), (DataAddress{"10.1.0.5", "of ib0"}));
+    EXPECT_EQ(pinned_candidate("127.0.0.9", all), (DataAddress{"127.0.0.9", ""}));
+}
+
+TEST(DataAddresses, AreAtMostSix) {
+    std::vector<InterfaceAddress> all;
+    for (int i = 0; i < 9; ++i)
+        all.push_back(up(format("eth{}", i), format("10.{}.0.1", i)));
+    const auto offered = data_candidates("10.8.0.1", all);
+    EXPECT_EQ(offered.size(), kMaxDataAddresses);
+    EXPECT_EQ(offered[0].address, "10.8.0.1");
+    EXPECT_EQ(offered[5].address, "10.4.0.1");
+}
+
+TEST(DataAddresses, OfThisMachineHaveTheirNetworks) {
+    const std::vector<InterfaceAddress> all = interface_addresses();
+    const auto loopback = std::find_if(all.begin(), all.end(), [](const InterfaceAddress& one) {
+        return one.at.address == "127.0.0.1";
+    });
+    ASSERT_NE(loopback, all.end());
+    EXPECT_EQ(*loopback, (InterfaceAddress{"lo", {"127.0.0.1", "127.0.0.0/8"}, true, false}));
 }
 
 TEST(DataAddress, OfLoopbackIsUnreachableUnderAControllerElsewhere) {

@@ -27,7 +27,7 @@ RunProbe probe_of(const ProbeServer& server, const std::string& nonce = kNonce) 
 }
 
 std::unique_ptr<ProbeServer> new_server() {
-    return ProbeServer::start(kHere, {0, 0}).value();
+    return ProbeServer::start({kHere}, {0, 0}).value();
 }
 
 TEST(Probe, MeasuresBandwidthAndLatencyOfWhatWasAnnounced) {
@@ -97,9 +97,34 @@ TEST(ProbeServer, HoldsNoMoreThanItsConnectionsAndServesOnceTheyHaveGone) {
     EXPECT_EQ(probe_link(probe_of(*server)).error, "");
 }
 
+TEST(ProbeServer, ServesEveryAddressOnOnePort) {
+    const std::vector<std::string> addresses = {"127.0.0.1", "127.0.0.2"};
+    const auto server = ProbeServer::start(addresses, {0, 0}).value();
+    for (const std::string& address : addresses) {
+        server->expect({.nonce = kNonce});
+        RunProbe probe = probe_of(*server);
+        probe.address = address;
+        EXPECT_EQ(probe_link(probe).error, "") << address;
+    }
+    RunProbe stranger = probe_of(*server, "a stranger's one");
+    stranger.address = "127.0.0.2";
+    EXPECT_NE(probe_link(stranger).error, "");
+    RunProbe elsewhere = probe_of(*server);
+    elsewhere.address = "127.0.0.3";
+    EXPECT_NE(probe_link(elsewhere).error.find("Connection refused"), std::string::npos);
+}
+
+TEST(ProbeServer, TakesAPortThatIsFreeAtAllOfItsAddresses) {
+    const auto first = ProbeServer::start({"127.0.0.2"}, {0, 0}).value();
+    const int port = first->port();
+    const auto second = ProbeServer::start({"127.0.0.1", "127.0.0.2"}, {port, port + 20});
+    ASSERT_TRUE(second) << second.error().message;
+    EXPECT_GT((*second)->port(), port);
+}
+
 TEST(ProbeServer, TakesTheFirstPortOfItsRangeThatIsFree) {
     const auto first = new_server();
-    const auto second = ProbeServer::start(kHere, {first->port(), first->port()});
+    const auto second = ProbeServer::start({kHere}, {first->port(), first->port()});
     ASSERT_FALSE(second);
     EXPECT_EQ(second.error().code, ErrorCode::resource_exhausted);
 }

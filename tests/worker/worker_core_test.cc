@@ -251,6 +251,27 @@ TEST_F(CoreInSession, LaunchOfAJobWhoseIdIsNoneIsRefused) {
     }
 }
 
+TEST_F(CoreInSession, LaunchListensAtAnAddressThatTheWorkerOffersOrIsRefused) {
+    WorkerFacts facts = facts_with(2);
+    facts.inventory.data_address = "10.0.0.1";
+    facts.data_addresses = {{"10.0.0.1", "10.0.0.0/16"}, {"10.1.0.1", "10.1.0.0/16"}};
+    start(facts);
+    EXPECT_EQ(core_->hello().data_addresses, facts.data_addresses);
+    LaunchAttempt launch = launch_of(5, {{0, 0}});
+    for (const char* wrong : {"8.8.8.8", "10.0.0.2", "127.0.0.1", "0.0.0.0"}) {
+        launch.data_address = wrong;
+        const auto out = receive(launch);
+        EXPECT_TRUE(all_of<LaunchAttempt>(out).empty()) << wrong;
+        ASSERT_EQ(sent<CommandRefused>(out).size(), 1u) << wrong;
+        EXPECT_EQ(sent<CommandRefused>(out)[0].reason,
+                  format("{} is no data address of this worker; it has 10.0.0.1, 10.1.0.1", wrong));
+    }
+    launch.data_address = "10.1.0.1";
+    EXPECT_EQ(all_of<LaunchAttempt>(receive(launch)), std::vector{launch});
+    // As controllers command that do not know of several.
+    EXPECT_EQ(all_of<LaunchAttempt>(receive(launch_of(6, {{0, 1}}))).size(), 1u);
+}
+
 TEST_F(CoreInSession, LaunchOfTheHighestEpochIsRefusedWhenNothingOfItIsHere) {
     // The worker cannot tell whether it forgot the attempt or never started it; the controller
     // tries again with a new epoch.

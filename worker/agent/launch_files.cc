@@ -41,7 +41,8 @@ std::string to_json(const LaunchAttempt& launch) {
                         {"ranks", std::move(ranks)},
                         {"checkpoint_dir", launch.checkpoint_dir},
                         {"owner", launch.owner},
-                        {"yaml", launch.yaml}};
+                        {"yaml", launch.yaml},
+                        {"data_address", launch.data_address}};
     return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -52,7 +53,9 @@ Result<LaunchAttempt> parse_launch(std::string_view text) {
                              .job = {value.at("job").get<std::string>()},
                              .checkpoint_dir = value.at("checkpoint_dir").get<std::string>(),
                              .owner = value.at("owner").get<std::string>(),
-                             .yaml = value.at("yaml").get<std::string>()};
+                             .yaml = value.at("yaml").get<std::string>(),
+                             // Not there before workers had several.
+                             .data_address = value.value("data_address", "")};
         RM_TRY(launch.spec, job_spec_from_json(value.at("spec")));
         RM_TRY(launch.plan, plan_from_json(value.at("plan")));
         for (const json& rank : value.at("ranks")) {
@@ -66,14 +69,15 @@ Result<LaunchAttempt> parse_launch(std::string_view text) {
 
 AttemptFile attempt_file_of(const LaunchAttempt& launch, const Inventory& inventory,
                             const RankTerms& terms) {
-    return {.epoch = launch.epoch,
-            .job = launch.job,
-            .ranks = launch.ranks,
-            .num_ranks = launch.plan.mesh.num_ranks(),
-            .data_address = inventory.data_address,
-            .rank_command = terms.command,
-            .orphan = terms.orphan,
-            .ports = terms.ports};
+    return {
+        .epoch = launch.epoch,
+        .job = launch.job,
+        .ranks = launch.ranks,
+        .num_ranks = launch.plan.mesh.num_ranks(),
+        .data_address = launch.data_address.empty() ? inventory.data_address : launch.data_address,
+        .rank_command = terms.command,
+        .orphan = terms.orphan,
+        .ports = terms.ports};
 }
 
 RankConfig rank_config_of(const LaunchAttempt& launch, const RankLaunch& rank,

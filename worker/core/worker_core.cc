@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/ids.h"
+#include "base/text.h"
 
 namespace rm {
 namespace {
@@ -26,6 +27,14 @@ AttemptStatus promised(const LaunchAttempt& launch) {
         status.ranks.push_back({.rank = rank.rank, .device = rank.device, .phase = "starting"});
     }
     return status;
+}
+
+std::vector<std::string> own_addresses(const WorkerFacts& facts) {
+    std::vector<std::string> own = {facts.inventory.data_address};
+    for (const DataAddress& one : facts.data_addresses) {
+        if (one.address != own.front()) own.push_back(one.address);
+    }
+    return own;
 }
 
 // Without what changes at every look.
@@ -88,7 +97,8 @@ Hello WorkerCore::hello() const {
                 .probe_port = facts_.probe_port,
                 .machine = facts_.machine,
                 .network = facts_.network,
-                .profiles = facts_.profiles};
+                .profiles = facts_.profiles,
+                .data_addresses = facts_.data_addresses};
     for (const auto& [epoch, attempt] : attempts_) {
         hello.attempts.push_back(attempt.status);
         if (attempt.launch) hello.launches.push_back(*attempt.launch);
@@ -242,6 +252,11 @@ std::string WorkerCore::reason_to_refuse(const LaunchAttempt& launch) const {
     }
     if (const Status id = check_job_id(launch.job); !id) return id.error().message;
     if (launch.ranks.empty()) return "the launch has no rank for this worker";
+    const std::vector<std::string> own = own_addresses(facts_);
+    const std::string& address = launch.data_address;
+    if (!address.empty() && std::find(own.begin(), own.end(), address) == own.end()) {
+        return format("{} is no data address of this worker; it has {}", address, join(own, ", "));
+    }
     std::set<int> devices;
     for (const RankLaunch& rank : launch.ranks) {
         const auto& present = facts_.inventory.devices;

@@ -30,6 +30,7 @@ struct WorkerFacts {
     std::string machine;                  // see Hello
     std::string network;
     std::vector<MeasuredProfile> profiles;
+    std::vector<DataAddress> data_addresses;  // see Hello
 };
 
 // ---- inputs
@@ -94,6 +95,7 @@ constexpr Seconds kQuietInterval{5};
 //    that never joined a cluster joins the first that greets it;
 //  * an epoch below the highest seen is refused; the highest is on disk before anything is started;
 //  * a launch of a known epoch is answered with its status, whatever the command contains;
+//  * ranks listen at an address that this worker offers, or not at all;
 //  * a device of a live attempt goes to a higher epoch only: the older shim is told to stop and the
 //    launch follows when no process of it is left;
 //  * questions are answered and probes run only for a controller that may command.

@@ -84,6 +84,12 @@ Status check_data_address(const std::string& address) {
         address);
 }
 
+Status check_data_address_option(const std::string& text) {
+    const Status address = check_data_address(text);
+    if (text == kAutoAddress || address) return {};
+    return invalid_argument("{}, or auto", address.error().message);
+}
+
 Result<std::string> data_address_towards(const std::string& controller) {
     if (controller.starts_with("unix:")) return std::string("127.0.0.1");
     RM_TRY(const HostPort peer, parse_host_port(controller));

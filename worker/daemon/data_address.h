@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 
@@ -8,6 +9,10 @@ namespace rm {
 
 // Loopback, or private by RFC 1918, 3927, 4193, 4291; the data plane is not encrypted.
 Status check_data_address(const std::string& address);
+
+// The same, or `auto`.
+Status check_data_address_option(const std::string& text);
+constexpr std::string_view kAutoAddress = "auto";
 
 // The local address from which this machine routes to `controller` (unix:/path or host:port);
 // sends nothing and needs no answer. 127.0.0.1 for a Unix socket. UNAVAILABLE: no route, or the

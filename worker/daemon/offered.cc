@@ -4,6 +4,7 @@
 
 #include "engine/train/cpu_peak.h"
 #include "worker/daemon/data_address.h"
+#include "worker/daemon/data_candidates.h"
 #include "worker/inventory/gpu_devices.h"
 
 namespace rm {
@@ -31,12 +32,15 @@ Result<MachineShare> share_of(const WorkerOptions& options, const DeviceOffer& o
     return share;
 }
 
-Status add_addresses(const WorkerOptions& options, Inventory& inventory) {
-    inventory.memory = machine_memory();
-    inventory.data_address = options.data_address;
-    if (!options.name.empty()) inventory.hostname = options.name;
-    if (inventory.data_address.empty()) {
-        RM_TRY(inventory.data_address, data_address_towards(options.controller));
+Status add_addresses(const WorkerOptions& options, Offered& offered) {
+    std::string& address = offered.inventory.data_address;
+    const std::vector<InterfaceAddress> all = interface_addresses();
+    if (options.data_address == kAutoAddress) {
+        RM_TRY(address, data_address_towards(options.controller));
+        offered.data_addresses = data_candidates(address, all);
+    } else {
+        address = options.data_address;
+        offered.data_addresses = {pinned_candidate(address, all)};
     }
     return {};
 }
@@ -65,10 +69,13 @@ Result<Offered> find_offered(const WorkerOptions& options) {
     }
     RM_TRY(const MachineShare share, share_of(options, offer, slots));
     Offered offered{.inventory = take_inventory(offer, share),
+                    .data_addresses = {},
                     .memory_of_rank = {share.memory.value / slots},
                     .gpus = nullptr,
                     .unused = settled.why_not};
-    RM_RETURN_IF_ERROR(add_addresses(options, offered.inventory));
+    offered.inventory.memory = machine_memory();
+    if (!options.name.empty()) offered.inventory.hostname = options.name;
+    RM_RETURN_IF_ERROR(add_addresses(options, offered));
     if (offer.library == DeviceLibrary::emu) offered.inventory.software = gpu_software(nullptr);
     if (offer.library == DeviceLibrary::cuda) add_gpus(offer, std::move(*gpus), offered);
     for (DeviceInfo& device : offered.inventory.devices) {

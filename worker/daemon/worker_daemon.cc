@@ -10,10 +10,12 @@
 #include <optional>
 #include <set>
 
+#include "base/text.h"
 #include "service/grpc/grpc_util.h"
 #include "service/http/http_server.h"
 #include "service/log.h"
 #include "service/machine.h"
+#include "service/security/server_chain.h"
 #include "service/state_dir.h"
 #include "worker/agent/attempts.h"
 #include "worker/daemon/build_hash.h"
@@ -23,6 +25,8 @@
 #include "worker/daemon/session_actions.h"
 #include "worker/inventory/gpu_use.h"
 #include "worker/inventory/inventory.h"
+#include "worker/join/join.h"
+#include "worker/join/renewal.h"
 #include "worker/metrics/worker_metrics.h"
 #include "worker/probe/gpu_probe.h"
 #include "worker/probe/probe_server.h"
@@ -118,11 +122,18 @@ std::set<int> held_by(const std::vector<Observation>& seen) {
     return devices;
 }
 
+std::string addresses_text(const std::vector<DataAddress>& addresses) {
+    return join(addresses, ", ", [](const DataAddress& one) { return one.address; });
+}
+
 // Null: links of this worker are not measured.
 Result<std::unique_ptr<ProbeServer>> probe_server_of(const WorkerOptions& options,
-                                                     const std::string& address) {
+                                                     const std::vector<DataAddress>& at) {
     if (!options.is_probed) return std::unique_ptr<ProbeServer>();
-    return ProbeServer::start(address, options.probe_ports.value_or(options.ports));
+    std::vector<std::string> addresses;
+    for (const DataAddress& one : at)
+        addresses.push_back(one.address);
+    return ProbeServer::start(addresses, options.probe_ports.value_or(options.ports));
 }
 
 std::unique_ptr<InsideProbe> inside_probe_of(const StateDir& state, const Offered& offered,
@@ -147,13 +158,81 @@ std::map<int, Bytes> memory_by_device(const Inventory& inventory) {
     return memory;
 }
 
+constexpr const char* kIdentity = "identity.json";
+
+// Joins, where that is still to be done, and says whether this node has joined.
+Result<bool> join_once(const WorkerOptions& options, const StateDir& state, const NodePki& pki,
+                       const StopSignals& signals) {
+    if (!options.security.ca.empty()) return false;
+    RM_TRY(const bool joined, pki.has_joined());
+    if (joined || options.join_token.empty()) return joined;
+    if (::access(state.file(kIdentity).c_str(), F_OK) == 0) {
+        return make_error(ErrorCode::permission_denied,
+                          "{} is the state of a node without its credentials, and a machine that "
+                          "joins becomes a new one: give it an empty --state directory",
+                          state.path());
+    }
+    RM_TRY(const std::string fingerprint, parse_fingerprint(options.ca_fingerprint));
+    RM_RETURN_IF_ERROR(
+        join_cluster({.controller = options.controller,
+                      .server_name = options.security.server_name,
+                      .name = options.name.empty() ? machine_hostname() : options.name,
+                      .token_file = options.join_token,
+                      .fingerprint = fingerprint},
+                     pki, [&signals] { return signals.is_pending(); }));
+    return true;
+}
+
+// The authority that this node trusts must be the one that the command line names.
+Status check_same_authority(const WorkerOptions& options, const NodePki& pki) {
+    if (options.ca_fingerprint.empty()) return {};
+    RM_TRY(const std::string wanted, parse_fingerprint(options.ca_fingerprint));
+    RM_TRY(const std::string pem, read_small_file(pki.ca()));
+    RM_TRY(const std::string known, fingerprint_of(pem));
+    if (known == wanted) return {};
+    return make_error(ErrorCode::permission_denied,
+                      "this node has joined a cluster whose CA has the fingerprint {} ({}), and "
+                      "--ca-fingerprint is {}: give it an empty --state directory to join another",
+                      known, pki.ca(), wanted);
+}
+
 class WorkerDaemon {
 public:
-    static Status run(const WorkerOptions& options) {
+    static Status run(WorkerOptions options, const Supervisor& supervisor) {
         const StopSignals signals;
         RM_TRY(const Offered offered, find_offered(options));
         RM_TRY(const StateDir state, StateDir::open(options.state_dir));
-        const std::string identity_path = state.file("identity.json");
+        const NodePki pki(state.file(kNodePkiDirectory));
+        const auto joined = join_once(options, state, pki, signals);
+        if (!joined && joined.error().code == ErrorCode::cancelled) return {};
+        if (!joined) return joined.error();
+        if (*joined) {
+            RM_RETURN_IF_ERROR(check_same_authority(options, pki));
+            options.security = pki.security(options.security.server_name);
+            if (options.metrics.scrapers.client_ca.empty())
+                options.metrics.scrapers.client_ca = pki.ca();
+        }
+        return serve({{options, signals, supervisor}, offered, state, *joined});
+    }
+
+private:
+    // How it was started and who may end it.
+    struct Frame {
+        const WorkerOptions& options;
+        const StopSignals& signals;
+        const Supervisor& supervisor;
+    };
+    // The results of a start so far.
+    struct Ready {
+        Frame frame;
+        const Offered& offered;
+        const StateDir& state;
+        bool has_joined;
+    };
+    static Status serve(const Ready& ready) {
+        const auto& [frame, offered, state, has_joined] = ready;
+        const auto& [options, signals, supervisor] = frame;
+        const std::string identity_path = state.file(kIdentity);
         RM_TRY(const std::string name, certified_name(options.security));
         RM_TRY(const Identity identity, load_identity(identity_path, name));
         WorkerMetrics metrics(identity.node, {memory_by_device(offered.inventory), state.path()});
@@ -161,7 +240,8 @@ public:
                serve_metrics(options.metrics, [&metrics] { return metrics.response(); }));
         Inventory inventory = offered.inventory;
         if (http) inventory.http_address = advertised(http->address(), options.metrics);
-        RM_TRY(const auto channel, make_channel(options.controller, options.security));
+        RM_TRY(auto made, make_channel(options.controller, options.security));
+        const auto channel = std::make_shared<ControllerChannel>(std::move(made));
         const auto rendezvous = make_grpc_rendezvous(channel, identity.node);
         RM_TRY(const auto declared, parse_declared_roots(options.roots));
         RootsAgent roots(declared, state.file("roots.json"));
@@ -172,11 +252,11 @@ public:
                                                     .inventory = inventory,
                                                     .roots = declared},
                                                    *rendezvous));
-        RM_TRY(const auto probes, probe_server_of(options, inventory.data_address));
+        RM_TRY(const auto probes, probe_server_of(options, offered.data_addresses));
         GpuProbeState probing;
         Prober prober(inside_probe_of(state, offered, *attempts, probing));
         RM_RETURN_IF_ERROR(announce(state, identity, options, inventory, offered));
-        WorkerDaemon daemon(options, signals, *attempts, metrics, offered.gpus.get(), probing);
+        WorkerDaemon daemon(frame, *attempts, metrics, offered.gpus.get(), probing);
         TelemetrySender telemetry(channel, identity.node, *attempts);
         SessionActions actions(identity_path, identity.node,
                                {*attempts, telemetry, probes.get(), prober, roots});
@@ -184,6 +264,7 @@ public:
         complain_about(known_roots);
         WorkerFacts facts = daemon.facts(identity, std::move(inventory), known_roots);
         facts.probe_port = probes ? probes->port() : 0;
+        facts.data_addresses = offered.data_addresses;
         for (const KeptFile& kept : profiles)
             facts.profiles.push_back(kept.profile);
         WorkerSession session(WorkerCore(std::move(facts)), actions,
@@ -194,8 +275,11 @@ public:
                      .probed = [&](const auto& probed) { session.handle(probed); }});
         prober.start([&session](const ProbeReport& report) { session.handle(ProbeDone{report}); });
         session.start();
+        const auto renewal =
+            has_joined ? daemon.renewal_of(state, identity.node, channel, session) : nullptr;
         daemon.watch_gpus(session);
         daemon.serve(session);
+        if (renewal) renewal->stop();
         if (offered.gpus) offered.gpus->stop();
         probing.must_end = true;
         prober.stop();
@@ -205,11 +289,11 @@ public:
         return {};
     }
 
-private:
-    WorkerDaemon(const WorkerOptions& options, const StopSignals& signals, Attempts& attempts,
-                 WorkerMetrics& metrics, GpuWatch* gpus, const GpuProbeState& probing)
-        : options_(options),
-          signals_(signals),
+    WorkerDaemon(const Frame& frame, Attempts& attempts, WorkerMetrics& metrics, GpuWatch* gpus,
+                 const GpuProbeState& probing)
+        : options_(frame.options),
+          signals_(frame.signals),
+          supervisor_(frame.supervisor),
           attempts_(attempts),
           metrics_(metrics),
           gpus_(gpus),
@@ -223,6 +307,7 @@ private:
                    {"devices", inventory.devices.size()},
                    {"memory", offered.memory_of_rank * static_cast<int>(inventory.devices.size())},
                    {"data_address", inventory.data_address},
+                   {"data_addresses", addresses_text(offered.data_addresses)},
                    {"ports", to_string(options.ports)},
                    {"http", inventory.http_address}});
         const std::string why = why_unreachable(inventory.data_address, options.controller);
@@ -268,6 +353,19 @@ private:
         return facts;
     }
 
+    std::unique_ptr<Renewal> renewal_of(const StateDir& state, const NodeId& node,
+                                        const std::shared_ptr<ControllerChannel>& channel,
+                                        WorkerSession& session) {
+        return std::make_unique<Renewal>(Renewal::Parts{
+            .pki = NodePki(state.file(kNodePkiDirectory)),
+            .node = node,
+            .controller = options_.controller,
+            .server_name = options_.security.server_name,
+            .channel = channel,
+            .expires = [this](WallTime until) { metrics_.set_certificate_expiry(until); },
+            .renewed = [&session] { session.reconnect(); }});
+    }
+
     void watch_gpus(WorkerSession& session) {
         if (gpus_ == nullptr) return;
         gpus_->start([this, &session](const std::vector<GpuReading>& readings) {
@@ -277,8 +375,10 @@ private:
     }
 
     void serve(WorkerSession& session) {
+        supervisor_.ready();
         while (!signals_.take())
             look(session);
+        supervisor_.stopping();
         log_event(LogLevel::info, "worker_stopping", {{"ranks", to_string(options_.orphan.mode)}});
         if (options_.orphan.mode == OrphanMode::stop) stop_ranks(session);
     }
@@ -289,7 +389,23 @@ private:
         if (gpus_ != nullptr) add_gpus(seen);
         for (const Observation& attempt : seen)
             session.handle(ShimObserved{attempt.status, clock_.mono()});
+        report_life(session);
         attempts_.wait(kLookInterval);
+    }
+
+    // This loop comes here, and the session is not stuck, as it answers.
+    void report_life(WorkerSession& session) {
+        const bool connected = session.accepted();
+        if (connected != told_connected_) {
+            supervisor_.status(format("{} the controller at {}",
+                                      connected ? "in session with" : "no session with",
+                                      options_.controller));
+            told_connected_ = connected;
+        }
+        const auto every = supervisor_.alive_every();
+        if (!every || clock_.mono() - told_alive_ < *every) return;
+        supervisor_.alive();
+        told_alive_ = clock_.mono();
     }
 
     void add_gpus(std::vector<Observation>& seen) {
@@ -322,7 +438,10 @@ private:
 
     const WorkerOptions& options_;
     const StopSignals& signals_;
+    const Supervisor& supervisor_;
     const SystemClock clock_;
+    MonoTime told_alive_;
+    std::optional<bool> told_connected_;
     Attempts& attempts_;
     WorkerMetrics& metrics_;
     GpuWatch* const gpus_;  // null: none are offered
@@ -332,8 +451,8 @@ private:
 
 }  // namespace
 
-Status run_worker(const WorkerOptions& options) {
-    return WorkerDaemon::run(options);
+Status run_worker(const WorkerOptions& options, const Supervisor& supervisor) {
+    return WorkerDaemon::run(options, supervisor);
 }
 
 }  // namespace rm

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <functional>
 #include <iostream>
 
@@ -13,9 +14,12 @@
 #include "options/usage.h"
 #include "options/version.h"
 #include "service/address.h"
+#include "service/daemon/config_file.h"
 #include "service/man_page.h"
+#include "service/security/server_chain.h"
 #include "worker/daemon/data_address.h"
 #include "worker/inventory/inventory.h"
+#include "worker/join/node_pki.h"
 #include "worker/roots/root_paths.h"
 
 namespace rm {
@@ -71,6 +75,28 @@ void add_security(CLI::App& app, ClientSecurity& security) {
                    "Name expected in the controller's certificate, if not the address");
 }
 
+void add_joining(CLI::App& app, WorkerOptions& options) {
+    CLI::Option* token = app.add_option(
+        "--join-token", options.join_token,
+        "File with a join token (`ringmaster token create`): the first start makes "
+        "this machine a node with it and keeps a certificate in the state directory");
+    token->type_name("FILE")->needs(
+        app.add_option("--ca-fingerprint", options.ca_fingerprint,
+                       "sha256:HEX of the controller's CA, which a machine that joins trusts")
+            ->type_name("FINGERPRINT")
+            ->check(words_of(parse_fingerprint)));
+    token->excludes("--ca")->excludes("--cert");
+}
+
+// A node that has joined needs no flag again.
+bool joins(const WorkerOptions& options) {
+    if (!options.join_token.empty()) return true;
+    std::error_code failure;
+    return options.security.ca.empty() &&
+           std::filesystem::exists(
+               NodePki(options.state_dir + "/" + kNodePkiDirectory).certificate(), failure);
+}
+
 void add_metrics(CLI::App& app, MetricsOptions& metrics) {
     app.add_option("--http", metrics.address,
                    "HOST:PORT of /metrics, beyond loopback with --tls-cert; or none")
@@ -88,9 +114,14 @@ void add_metrics(CLI::App& app, MetricsOptions& metrics) {
 constexpr Example kExamples[] = {
     {"ringmaster-worker --state /var/lib/ringmaster-worker --controller 127.0.0.1:7070",
      "a controller on this machine"},
+    {"ringmaster-worker --state /var/lib/ringmaster-worker --controller 10.0.0.1:7070 "
+     "--join-token token --ca-fingerprint "
+     "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+     "joins a controller elsewhere, as `ringmaster token create` prints it"},
     {"ringmaster-worker --state /var/lib/ringmaster-worker --controller 10.0.0.1:7070 --ca ca.crt "
      "--cert worker.crt --key worker.key --devices cpu:2 --root data=/srv/data",
-     "a controller elsewhere"}};
+     "a controller elsewhere"},
+    {"ringmaster-worker --config /etc/ringmaster/worker.yaml", "with options from a file"}};
 
 void add_place(CLI::App& app, WorkerOptions& options) {
     app.add_option("--state", options.state_dir, "Directory that keeps this worker's identity")
@@ -107,10 +138,14 @@ void add_place(CLI::App& app, WorkerOptions& options) {
 }
 
 void add_network(CLI::App& app, WorkerOptions& options, Texts& texts) {
-    app.add_option("--data-address", options.data_address,
-                   "private IP address at which ranks of other nodes reach this one's (default: "
-                   "the one from which this machine reaches the controller)")
-        ->check(words_of(check_data_address));
+    app.add_option(
+           "--data-address", options.data_address,
+           "private IP address at which ranks of other nodes reach this one's; auto: first "
+           "the one from which this machine reaches the controller, then the fastest of its "
+           "private addresses, as the survey measures them")
+        ->type_name("ADDRESS")
+        ->check(words_of(check_data_address_option))
+        ->capture_default_str();
     app.add_option("--ports", texts.ports,
                    "FIRST-LAST: TCP ports on which ranks and the survey's probes listen for other "
                    "nodes; firewalls between nodes must let them through; 0: any")
@@ -162,8 +197,10 @@ void add_resources(CLI::App& app, WorkerOptions& options, Texts& texts) {
 
 // The order is that of the help text.
 void add_options(CLI::App& app, WorkerOptions& options, Texts& texts) {
+    add_config_options(app);
     add_place(app, options);
     add_security(app, options.security);
+    add_joining(app, options);
     app.add_option("--devices", texts.devices,
                    "What to offer: cuda:all, GPUs by number such as cuda:0,2, N CPU slots, written "
                    "cpu:N, or N emulated GPUs, emu:N [cuda:all where there are GPUs, else cpu:1]")
@@ -202,7 +239,8 @@ WorkerCommandLine parse_command_line(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return {.options = std::nullopt, .exit_code = exit_usage(app, error)};
     }
-    if (const auto address = check_address(options.controller, options.security.wire()); !address) {
+    const Wire wire = joins(options) ? Wire::tls : options.security.wire();
+    if (const auto address = check_address(options.controller, wire); !address) {
         return misuse("--controller: " + address.error().message);
     }
     if (const auto roots = parse_declared_roots(options.roots); !roots) {
@@ -221,6 +259,32 @@ WorkerCommandLine parse_command_line(int argc, char** argv) {
     if (options.slots_on_machine > 0 && options.slots_on_machine < own) {
         return misuse(format("--slots-on-machine {} is less than this worker's own {} slots",
                              options.slots_on_machine, own));
+    }
+    if (const auto config = config_to_print(app)) {
+        std::cout << *config;
+        return {};
+    }
+    return {.options = std::move(options)};
+}
+
+WorkerCommandLine parse_stop_ranks_line(int argc, char** argv) {
+    CLI::App app(
+        "Stops the ranks of this node, each job with a checkpoint, and waits for their end",
+        "ringmaster-worker stop-ranks");
+    WorkerOptions options;
+    Texts texts;
+    add_options(app, options, texts);
+    app.footer("");
+    for (CLI::Option* option : app.get_options(nullptr)) {
+        const std::string name = option->get_lnames().front();
+        const bool counts = name == "state" || name == "stop-grace";
+        if (!counts) option->required(false);
+        if (!counts && name != "config" && name != "help") option->group("");
+    }
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return {.options = std::nullopt, .exit_code = exit_usage(app, error)};
     }
     return {.options = std::move(options)};
 }

@@ -19,7 +19,9 @@ void set(prometheus::Gauge& gauge, Bytes bytes) {
 
 NodeSeries::NodeSeries(prometheus::Registry& registry, const std::string& node,
                        std::string directory)
-    : directory_(std::move(directory)),
+    : registry_(registry),
+      node_(node),
+      directory_(std::move(directory)),
       disk_free_(gauge_of(registry, node, "ringmaster_node_disk_free_bytes",
                           "Free space of the disk with the worker's state and rank logs.")),
       disk_capacity_(gauge_of(registry, node, "ringmaster_node_disk_capacity_bytes",
@@ -28,6 +30,12 @@ NodeSeries::NodeSeries(prometheus::Registry& registry, const std::string& node,
                                  "Memory of the machine that programs can still get.")),
       memory_capacity_(gauge_of(registry, node, "ringmaster_node_memory_capacity_bytes",
                                 "Memory of the machine.")) {}
+
+void NodeSeries::set_certificate_expiry(WallTime until) {
+    gauge_of(registry_, node_, "ringmaster_node_certificate_expiry_timestamp_seconds",
+             "When the certificate of this node ends, in seconds since the Unix epoch.")
+        .Set(static_cast<double>(until.micros) / 1e6);
+}
 
 void NodeSeries::update() {
     if (const auto disk = disk_space(directory_)) {

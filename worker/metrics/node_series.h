@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/clock.h"
 #include "worker/metrics/series.h"
 
 namespace rm {
@@ -13,8 +14,12 @@ public:
     NodeSeries(prometheus::Registry& registry, const std::string& node, std::string directory);
 
     void update();
+    // When the certificate of this node ends; the series is there from the first call on.
+    void set_certificate_expiry(WallTime until);
 
 private:
+    prometheus::Registry& registry_;
+    const std::string node_;
     const std::string directory_;
     prometheus::Gauge& disk_free_;
     prometheus::Gauge& disk_capacity_;

@@ -18,6 +18,11 @@ WorkerMetrics::WorkerMetrics(NodeId node, Machine machine)
       device_memory_(std::move(machine.device_memory)),
       machine_(registry_, node_, std::move(machine.directory)) {}
 
+void WorkerMetrics::set_certificate_expiry(WallTime until) {
+    const std::lock_guard lock(mutex_);
+    machine_.set_certificate_expiry(until);
+}
+
 HttpResponse WorkerMetrics::response() {
     machine_.update();
     return metrics_response(registry_);

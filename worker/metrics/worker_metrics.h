@@ -36,6 +36,7 @@ public:
     void update(const std::vector<Observation>& seen, MonoTime now);
     // Takes a look at the offered GPUs; their energy counts for the ranks that run on them.
     void update(const std::vector<GpuReading>& readings);
+    void set_certificate_expiry(WallTime until);
     HttpResponse response();
 
 private:

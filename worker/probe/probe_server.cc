@@ -1,5 +1,6 @@
 #include "worker/probe/probe_server.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -17,17 +18,34 @@ std::chrono::duration<double> span_of(Seconds seconds) {
     return std::chrono::duration<double>(seconds.value);
 }
 
-}  // namespace
-
-Result<std::unique_ptr<ProbeServer>> ProbeServer::start(const std::string& address,
-                                                        PortRange ports) {
-    RM_TRY(UniqueFd listener, listen_in(address, ports));
-    RM_TRY(const int port, port_of(listener));
-    return std::unique_ptr<ProbeServer>(new ProbeServer(std::move(listener), port));
+// Waits for callers at these listeners, or until those are shut down.
+std::vector<UniqueFd> next_callers(std::vector<pollfd>& listeners) {
+    ::poll(listeners.data(), listeners.size(), -1);
+    std::vector<UniqueFd> callers;
+    for (const pollfd& listener : listeners) {
+        if (listener.revents == 0) continue;
+        UniqueFd socket(::accept4(listener.fd, nullptr, nullptr, SOCK_CLOEXEC));
+        if (socket) {
+            callers.push_back(std::move(socket));
+        } else {
+            // Out of descriptors: those in use are freed within seconds.
+            std::this_thread::yield();
+        }
+    }
+    return callers;
 }
 
-ProbeServer::ProbeServer(UniqueFd listener, int port)
-    : listener_(std::move(listener)), port_(port), accepting_([this] { accept_all(); }) {}
+}  // namespace
+
+Result<std::unique_ptr<ProbeServer>> ProbeServer::start(const std::vector<std::string>& addresses,
+                                                        PortRange ports) {
+    RM_TRY(std::vector<UniqueFd> listeners, listen_in(addresses, ports));
+    RM_TRY(const int port, port_of(listeners.front()));
+    return std::unique_ptr<ProbeServer>(new ProbeServer(std::move(listeners), port));
+}
+
+ProbeServer::ProbeServer(std::vector<UniqueFd> listeners, int port)
+    : listeners_(std::move(listeners)), port_(port), accepting_([this] { accept_all(); }) {}
 
 ProbeServer::~ProbeServer() {
     {
@@ -38,7 +56,8 @@ ProbeServer::~ProbeServer() {
         visits_.clear();
         changed_.notify_all();
     }
-    ::shutdown(listener_.get(), SHUT_RDWR);
+    for (const UniqueFd& listener : listeners_)
+        ::shutdown(listener.get(), SHUT_RDWR);
     accepting_.join();
     for (Connection& connection : connections_)
         connection.thread.join();
@@ -56,17 +75,17 @@ void ProbeServer::expect(const ExpectProbe& announced) {
 }
 
 void ProbeServer::accept_all() {
+    std::vector<pollfd> waiting;
+    for (const UniqueFd& listener : listeners_)
+        waiting.push_back({.fd = listener.get(), .events = POLLIN, .revents = 0});
     while (true) {
-        UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+        std::vector<UniqueFd> callers = next_callers(waiting);
         const std::lock_guard lock(mutex_);
         if (stopping_) return;
         reap();
-        if (!socket) {
-            // Out of descriptors: those in use are freed within seconds.
-            std::this_thread::yield();
-            continue;
+        for (UniqueFd& socket : callers) {
+            if (static_cast<int>(connections_.size()) < kMaxConnections) admit(std::move(socket));
         }
-        if (static_cast<int>(connections_.size()) < kMaxConnections) admit(std::move(socket));
     }
 }
 

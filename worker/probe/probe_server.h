@@ -24,8 +24,9 @@ class ProbeServer {
 public:
     static constexpr int kMaxConnections = 160;
 
-    // `address`: this worker's data address, which is private.
-    static Result<std::unique_ptr<ProbeServer>> start(const std::string& address, PortRange ports);
+    // `addresses`: those at which this worker may be probed, all private; one port serves them.
+    static Result<std::unique_ptr<ProbeServer>> start(const std::vector<std::string>& addresses,
+                                                      PortRange ports);
     ~ProbeServer();
     ProbeServer(const ProbeServer&) = delete;
     ProbeServer& operator=(const ProbeServer&) = delete;
@@ -47,7 +48,7 @@ private:
         bool ended = false;
     };
 
-    ProbeServer(UniqueFd listener, int port);
+    ProbeServer(std::vector<UniqueFd> listeners, int port);
     void accept_all();
     void admit(UniqueFd socket);
     void reap();
@@ -58,7 +59,7 @@ private:
     bool serve_sample(const UniqueFd& control, const Nonce& nonce, const ProbeMessage& wanted);
     std::vector<UniqueFd> take_data(const Nonce& nonce, std::size_t count);
 
-    const UniqueFd listener_;
+    const std::vector<UniqueFd> listeners_;
     const int port_;
     const SystemClock clock_;
     std::mutex mutex_;

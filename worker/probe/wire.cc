@@ -10,10 +10,14 @@
 #include <cstring>
 #include <memory>
 
+#include "base/text.h"
+
 namespace rm {
 namespace {
 
 constexpr int kBacklog = 512;
+// Where any port will do, another program may have the same one at another address.
+constexpr int kTriesOfAnyPort = 20;
 
 using AddressList = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
@@ -31,10 +35,38 @@ Result<AddressList> resolve(const std::string& address, int port) {
     return AddressList(found, &::freeaddrinfo);
 }
 
-Result<UniqueFd> new_socket(const addrinfo& at) {
-    UniqueFd socket(::socket(at.ai_family, at.ai_socktype | SOCK_CLOEXEC, at.ai_protocol));
+Result<UniqueFd> new_socket(const addrinfo& at, int flags = 0) {
+    UniqueFd socket(::socket(at.ai_family, at.ai_socktype | SOCK_CLOEXEC | flags, at.ai_protocol));
     if (socket) return socket;
     return make_error(ErrorCode::resource_exhausted, "no socket: {}", std::strerror(errno));
+}
+
+// Without a descriptor: the port is taken there.
+Result<UniqueFd> listen_at(const std::string& address, int port) {
+    RM_TRY(const AddressList at, resolve(address, port));
+    // A caller may be gone again before it is accepted.
+    RM_TRY(UniqueFd socket, new_socket(*at, SOCK_NONBLOCK));
+    const int yes = 1;
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (::bind(socket.get(), at->ai_addr, at->ai_addrlen) != 0) {
+        if (errno == EADDRINUSE) return UniqueFd();
+        return make_error(ErrorCode::unavailable, "probe server on {}: {}", address,
+                          std::strerror(errno));
+    }
+    if (::listen(socket.get(), kBacklog) != 0) return UniqueFd();
+    return socket;
+}
+
+// Fewer than there are addresses: the port is taken at one. 0: the port that the first one gets.
+Result<std::vector<UniqueFd>> listen_at(const std::vector<std::string>& addresses, int port) {
+    std::vector<UniqueFd> listeners;
+    for (const std::string& address : addresses) {
+        RM_TRY(UniqueFd listener, listen_at(address, port));
+        if (!listener) return listeners;
+        RM_TRY(port, port_of(listener));
+        listeners.push_back(std::move(listener));
+    }
+    return listeners;
 }
 
 timeval to_timeval(Seconds span) {
@@ -44,21 +76,16 @@ timeval to_timeval(Seconds span) {
 
 }  // namespace
 
-Result<UniqueFd> listen_in(const std::string& address, PortRange ports) {
-    for (int port = ports.first; port <= ports.last; ++port) {
-        RM_TRY(const AddressList at, resolve(address, port));
-        RM_TRY(UniqueFd socket, new_socket(*at));
-        const int yes = 1;
-        ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-        if (::bind(socket.get(), at->ai_addr, at->ai_addrlen) != 0) {
-            if (errno == EADDRINUSE) continue;
-            return make_error(ErrorCode::unavailable, "probe server on {}: {}", address,
-                              std::strerror(errno));
-        }
-        if (::listen(socket.get(), kBacklog) == 0) return socket;
+Result<std::vector<UniqueFd>> listen_in(const std::vector<std::string>& addresses,
+                                        PortRange ports) {
+    const int tries = ports.first == 0 ? kTriesOfAnyPort : ports.last - ports.first + 1;
+    for (int i = 0; i < tries; ++i) {
+        const int port = ports.first == 0 ? 0 : ports.first + i;
+        RM_TRY(std::vector<UniqueFd> listeners, listen_at(addresses, port));
+        if (listeners.size() == addresses.size()) return listeners;
     }
     return make_error(ErrorCode::resource_exhausted, "no port of {} is free on {}",
-                      to_string(ports), address);
+                      to_string(ports), join(addresses, ", "));
 }
 
 Result<int> port_of(const UniqueFd& listener) {

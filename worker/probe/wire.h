@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/os/port_range.h"
 #include "base/os/unique_fd.h"
@@ -47,8 +48,9 @@ static_assert(sizeof(ProbeMessage) == 32);
 constexpr int kMaxProbeStreams = 64;
 constexpr Seconds kLongestSample{5};
 
-// A listener on the first free port of the range. RESOURCE_EXHAUSTED: none is free.
-Result<UniqueFd> listen_in(const std::string& address, PortRange ports);
+// Listeners on the first port of the range that is free at all of the addresses.
+// RESOURCE_EXHAUSTED: none is.
+Result<std::vector<UniqueFd>> listen_in(const std::vector<std::string>& addresses, PortRange ports);
 Result<int> port_of(const UniqueFd& listener);
 
 // Every later read and write of the socket gives up after `patience`.

@@ -24,8 +24,8 @@ bool is_worth_repeating(ErrorCode code) {
 
 class GrpcRendezvous final : public Rendezvous {
 public:
-    GrpcRendezvous(std::shared_ptr<grpc::Channel> channel, NodeId node)
-        : stub_(pb::RendezvousService::NewStub(std::move(channel))), node_(std::move(node)) {}
+    GrpcRendezvous(std::shared_ptr<ControllerChannel> channel, NodeId node)
+        : channel_(std::move(channel)), node_(std::move(node)) {}
 
     ExchangeAnswer exchange(Epoch epoch, const std::string& group, const BlobsByRank& blobs,
                             std::stop_token stop) override {
@@ -67,7 +67,7 @@ private:
         context.set_deadline(std::chrono::system_clock::now() + kCallLimit);
         const std::stop_callback cancel(stop, [&] { context.TryCancel(); });
         pb::ExchangeReply reply;
-        const grpc::Status status = stub_->Exchange(&context, request, &reply);
+        const grpc::Status status = stub()->Exchange(&context, request, &reply);
         if (!status.ok()) return from_grpc(status);
         return std::vector<std::string>(reply.blobs().begin(), reply.blobs().end());
     }
@@ -80,18 +80,22 @@ private:
         context.set_deadline(std::chrono::system_clock::now() + kCallLimit);
         const std::stop_callback cancel(stop, [&] { context.TryCancel(); });
         pb::PublishReply reply;
-        const grpc::Status status = stub_->Publish(&context, request, &reply);
+        const grpc::Status status = stub()->Publish(&context, request, &reply);
         if (!status.ok()) return from_grpc(status);
         return {};
     }
 
-    const std::unique_ptr<pb::RendezvousService::Stub> stub_;
+    std::unique_ptr<pb::RendezvousService::Stub> stub() const {
+        return pb::RendezvousService::NewStub(channel_->get());
+    }
+
+    const std::shared_ptr<ControllerChannel> channel_;
     const NodeId node_;
 };
 
 }  // namespace
 
-std::unique_ptr<Rendezvous> make_grpc_rendezvous(std::shared_ptr<grpc::Channel> channel,
+std::unique_ptr<Rendezvous> make_grpc_rendezvous(std::shared_ptr<ControllerChannel> channel,
                                                  NodeId node) {
     return std::make_unique<GrpcRendezvous>(std::move(channel), std::move(node));
 }

@@ -70,13 +70,14 @@ private:
 
 }  // namespace
 
-Dial dial_over(std::shared_ptr<grpc::Channel> channel, DialTarget target) {
+Dial dial_over(std::shared_ptr<ControllerChannel> channel, DialTarget target) {
     // The sessions refer to both objects in the function, which outlives them.
     const auto shared = std::make_shared<const DialTarget>(std::move(target));
     const auto down = std::make_shared<RepeatedEvent>("session_down");
     return [channel = std::move(channel), shared, down] {
-        connect_again(*channel, kConnectLimit);
-        return std::make_unique<LoggedSession>(open_session(channel), *shared, *down);
+        const auto present = channel->get();
+        connect_again(*present, kConnectLimit);
+        return std::make_unique<LoggedSession>(open_session(present), *shared, *down);
     };
 }
 

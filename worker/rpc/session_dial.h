@@ -3,11 +3,8 @@
 #include <memory>
 
 #include "service/security/client_security.h"
+#include "worker/rpc/controller_channel.h"
 #include "worker/session/worker_session.h"
-
-namespace grpc {
-class Channel;
-}
 
 namespace rm {
 
@@ -18,7 +15,7 @@ struct DialTarget {
 };
 
 // Sessions over gRPC; logs why each of them ended.
-Dial dial_over(std::shared_ptr<grpc::Channel> channel,  // shared with the other streams
+Dial dial_over(std::shared_ptr<ControllerChannel> channel,  // shared with the other streams
                DialTarget target);
 
 }  // namespace rm

@@ -40,8 +40,8 @@ void put(pb::TelemetryMessage& message, const LogChunk& log) {
 
 class TelemetrySender::Impl {
 public:
-    Impl(std::shared_ptr<grpc::Channel> channel, NodeId node, Attempts& attempts)
-        : stub_(pb::WorkerService::NewStub(std::move(channel))),
+    Impl(std::shared_ptr<ControllerChannel> channel, NodeId node, Attempts& attempts)
+        : channel_(std::move(channel)),
           node_(std::move(node)),
           attempts_(attempts),
           backoff_({}, std::hash<std::string>{}(node_.value)),
@@ -67,25 +67,29 @@ private:
             ended.request_stop();
             context.TryCancel();
         });
-        const std::unique_ptr<Call> call = stub_->Telemetry(&context);
+        const auto channel = channel_->get();
+        const auto stub = pb::WorkerService::NewStub(channel);
+        const std::unique_ptr<Call> call = stub->Telemetry(&context);
         bool acknowledged = false;
         std::thread reader([&] {
             acknowledged = read_acks(*call);
             ended.request_stop();
         });
         attempts_.rewind();
-        send(*call, ended.get_token());
+        send(*call, channel, ended.get_token());
         context.TryCancel();
         reader.join();
         const grpc::Status end = call->Finish();
         if (acknowledged) down_.over();
-        if (!stop.stop_requested())
+        if (!stop.stop_requested() && channel == channel_->get())
             down_.came(LogLevel::warning, end.error_message(), SystemClock().mono());
         return acknowledged;
     }
 
-    void send(Call& call, const std::stop_token& ended) {
-        while (!ended.stop_requested()) {
+    // Until the stream ends, or its channel is replaced.
+    void send(Call& call, const std::shared_ptr<grpc::Channel>& channel,
+              const std::stop_token& ended) {
+        while (!ended.stop_requested() && channel == channel_->get()) {
             const auto piece = attempts_.next_piece();
             if (piece && !call.Write(wire(*piece))) return;
             if (!piece) sleep_for(kLookInterval, ended);
@@ -114,7 +118,7 @@ private:
         return any;
     }
 
-    const std::unique_ptr<pb::WorkerService::Stub> stub_;
+    const std::shared_ptr<ControllerChannel> channel_;
     const NodeId node_;
     Attempts& attempts_;
     RepeatedEvent down_{"telemetry_down"};
@@ -123,7 +127,7 @@ private:
     Loop loop_;
 };
 
-TelemetrySender::TelemetrySender(std::shared_ptr<grpc::Channel> channel, NodeId node,
+TelemetrySender::TelemetrySender(std::shared_ptr<ControllerChannel> channel, NodeId node,
                                  Attempts& attempts)
     : impl_(std::make_unique<Impl>(std::move(channel), std::move(node), attempts)) {}
 

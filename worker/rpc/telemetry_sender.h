@@ -4,10 +4,7 @@
 
 #include "base/ids.h"
 #include "worker/agent/attempts.h"
-
-namespace grpc {
-class Channel;
-}
+#include "worker/rpc/controller_channel.h"
 
 namespace rm {
 
@@ -16,7 +13,7 @@ namespace rm {
 class TelemetrySender {
 public:
     // `attempts` outlives the sender. Nothing is sent before allow().
-    TelemetrySender(std::shared_ptr<grpc::Channel> channel, NodeId node, Attempts& attempts);
+    TelemetrySender(std::shared_ptr<ControllerChannel> channel, NodeId node, Attempts& attempts);
     ~TelemetrySender();
     TelemetrySender(const TelemetrySender&) = delete;
     TelemetrySender& operator=(const TelemetrySender&) = delete;

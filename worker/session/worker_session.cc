@@ -20,6 +20,12 @@ void WorkerSession::stop() {
     if (loop_) loop_->stop();
 }
 
+void WorkerSession::reconnect() {
+    const std::lock_guard lock(mutex_);
+    backoff_.reset();
+    if (stream_ != nullptr) stream_->cancel();
+}
+
 Seconds WorkerSession::serve_and_wait(const std::stop_token& stop) {
     const std::unique_ptr<WorkerStream> stream = dial_();
     serve(*stream, stop);
@@ -64,6 +70,11 @@ void WorkerSession::handle(const WorkerInput& input) {
         backoff_.reset();
         actions_.session_accepted(core_.cluster());
     }
+}
+
+bool WorkerSession::accepted() {
+    const std::lock_guard lock(mutex_);
+    return core_.accepted();
 }
 
 void WorkerSession::carry_out(std::vector<WorkerOutput> outputs) {

@@ -54,6 +54,11 @@ public:
     // Ends the stream and joins; makes no calls afterwards. Idempotent.
     void stop();
 
+    // Whether the present session's controller has been accepted. From any thread.
+    bool accepted();
+    // Ends the stream, so that the session dials again at once: over a new channel.
+    void reconnect();
+
     // From any thread: an observation of this machine, or an answer to one of the core's commands.
     void handle(const WorkerInput& input);
 

@@ -152,10 +152,18 @@ void retry_or_fail(Step& step, const Attempt& ended) {
 }  // namespace
 
 bool was_stopped_by_its_workers(const Attempt& attempt) {
-    return attempt.stop_reason == StopReason::none &&
-           std::all_of(attempt.ranks.begin(), attempt.ranks.end(), [](const RankRecord& rank) {
-               return rank.exit_code == kRankStopped && rank.exit_signal == 0;
-           });
+    // A machine that shuts down stops all ranks of the attempt and reports its own once it is back.
+    // Until then the attempt stands still, and our own stop of it, which kills, is no rank's end.
+    const bool some_away =
+        attempt.failure_class == FailureClass::stall || attempt.failure_class == FailureClass::lost;
+    if (attempt.stop_reason != StopReason::none && !some_away) return false;
+    int stopped = 0;
+    for (const RankRecord& rank : attempt.ranks) {
+        if (some_away && rank.exit_code == kNoExit && rank.exit_signal == 0) continue;
+        if (rank.exit_code != kRankStopped || rank.exit_signal != 0) return false;
+        ++stopped;
+    }
+    return stopped > 0;
 }
 
 bool backs_off(const Job& job, WallTime steady) {

@@ -13,7 +13,7 @@ namespace rm {
 void conclude_job(Step& step, Epoch ended);
 
 // Whether every rank wrote its part of a checkpoint and exited because its worker was told to stop,
-// which is no failure of the job.
+// which is no failure of the job. The ends of some may be unknown, as their machine is away.
 bool was_stopped_by_its_workers(const Attempt& attempt);
 
 // A node could not start its ranks of an attempt. Its job goes elsewhere, where it can; a node that

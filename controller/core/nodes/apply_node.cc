@@ -13,9 +13,17 @@ void raise_epoch(Step& step, Epoch heard) {
                      [&](State& state) { state.next_epoch = {heard.value + 1}; });
 }
 
+bool offers(const std::vector<DataAddress>& addresses, const std::string& address) {
+    return std::any_of(addresses.begin(), addresses.end(),
+                       [&](const DataAddress& one) { return one.address == address; });
+}
+
+// Keeps the data address that the survey has chosen while the worker offers it.
 void describe(Node& node, const Hello& hello, WallTime now) {
+    const std::string chosen = node.inventory.data_address;
     node.state = NodeState::ready;
     node.inventory = hello.inventory;
+    if (offers(hello.data_addresses, chosen)) node.inventory.data_address = chosen;
     node.boot_id = hello.boot_id;
     node.build = hello.build;
     node.last_seen = now;
@@ -37,7 +45,8 @@ void open_session(Step& step, const Hello& hello) {
                               .since = step.now(),
                               .probe_port = hello.probe_port,
                               .machine = hello.machine,
-                              .network = hello.network};
+                              .network = hello.network,
+                              .data_addresses = hello.data_addresses};
         for (const AttemptStatus& status : hello.attempts)
             session.reported[status.epoch] = status;
         session.roots = hello.roots;
@@ -160,17 +169,29 @@ void fail_on_lost_devices(Step& step, const NodeId& id) {
     }
 }
 
+void lose_all_on(Step& step, const NodeId& node, const std::string& reason) {
+    for (const Epoch epoch : expected_on(step.state(), node))
+        take_gone(step, node, epoch, reason);
+    step.planning_changed();
+}
+
 }  // namespace
 
 void handle(Step& step, const NodeHello& input) {
     const Hello& hello = input.hello;
+    const Node* known = find_node(step.state(), hello.node);
+    if (known != nullptr && known->removed) {
+        return step.reply(make_error(ErrorCode::failed_precondition,
+                                     "node {} was removed; with an empty state directory and a new "
+                                     "token its machine joins as another node",
+                                     hello.node));
+    }
     const Status sound = check_epochs(hello, step.state().next_epoch, step.now());
     if (!sound) return step.reply(sound.error());
     const bool adopts = may_adopt(step.state(), hello.node, step.steady());
     raise_epoch(step, hello.highest_epoch);
     for (const AttemptStatus& status : hello.attempts)
         raise_epoch(step, status.epoch);
-    const Node* known = find_node(step.state(), hello.node);
     const Boot boot =
         known != nullptr && known->boot_id != hello.boot_id ? Boot::another : Boot::same;
     if (known == nullptr) {
@@ -245,10 +266,23 @@ void handle(Step& step, const NodeGone& input) {
     }
     step.change_node(input.node, "node.gone",
                      [](Node& changed) { changed.state = NodeState::gone; });
-    const std::string reason = input.reason.empty() ? "an admin says so" : input.reason;
-    for (const Epoch epoch : expected_on(step.state(), input.node))
-        take_gone(step, input.node, epoch, reason);
-    step.planning_changed();
+    lose_all_on(step, input.node, input.reason.empty() ? "an admin says so" : input.reason);
+    step.reply(JobId{});
+}
+
+void handle(Step& step, const NodeRemoved& input) {
+    const Node* node = named(step, input.node);
+    if (node == nullptr) return;
+    if (node->session.up) {
+        return step.reply(make_error(ErrorCode::unavailable,
+                                     "node {} still has a session; ask again", input.node));
+    }
+    if (node->removed) return step.reply(JobId{});
+    step.change_node(input.node, "node.removed", [](Node& changed) {
+        changed.state = NodeState::gone;
+        changed.removed = true;
+    });
+    lose_all_on(step, input.node, input.reason.empty() ? "it was removed" : input.reason);
     step.reply(JobId{});
 }
 
@@ -260,6 +294,16 @@ void handle(Step& step, const NodeDevices& input) {
     step.change_node(input.node, "node.devices_changed",
                      [&](Node& changed) { changed.inventory.devices = devices; });
     fail_on_lost_devices(step, input.node);
+    step.planning_changed();
+}
+
+// Attempts that run stay where they listen: the next launch takes the ranks there.
+void handle(Step& step, const DataAddressChosen& input) {
+    const Node* node = find_node(step.state(), input.node);
+    const bool may = node != nullptr && offers(node->session.data_addresses, input.address);
+    if (!may || node->inventory.data_address == input.address) return;
+    step.change_node(input.node, "node.data_address_chosen",
+                     [&](Node& changed) { changed.inventory.data_address = input.address; });
     step.planning_changed();
 }
 

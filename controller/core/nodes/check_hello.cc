@@ -12,6 +12,8 @@ constexpr std::uint32_t kOldestProtocol = kProtocol > 1 ? kProtocol - 1 : 1;
 
 constexpr std::size_t kLongestProfile = 256 << 10;  // ten times as long as any
 
+constexpr std::size_t kMaxDataAddresses = 16;  // a worker offers 6; the survey tries each
+
 constexpr std::int64_t kBelievedAlways = std::int64_t{1} << 40;  // whatever the clock says
 constexpr std::int64_t kBelievedPerSecond = std::int64_t{1} << 20;
 constexpr std::int64_t kLastSecond = std::int64_t{1} << 35;  // since 1970: a thousand years
@@ -43,6 +45,11 @@ Status check_hello(const Hello& hello, const ClusterId& cluster) {
     for (const DeviceInfo& device : hello.inventory.devices) {
         if (indices.insert(device.index).second) continue;
         return invalid_argument("worker {} lists device {} twice", hello.node, device.index);
+    }
+    const auto num_addresses = hello.data_addresses.size();
+    if (num_addresses > kMaxDataAddresses) {
+        return invalid_argument("worker {} offers {} data addresses; at most {}", hello.node,
+                                num_addresses, kMaxDataAddresses);
     }
     for (const MeasuredProfile& profile : hello.profiles) {
         if (profile.text.size() <= kLongestProfile) continue;

@@ -3,6 +3,7 @@
 #include "controller/http/metrics/cost_metrics.h"
 #include "controller/http/metrics/goodput_metrics.h"
 #include "controller/http/metrics/link_metrics.h"
+#include "controller/http/metrics/machine_metrics.h"
 #include "controller/http/metrics/node_metrics.h"
 #include "controller/http/metrics/plan_metrics.h"
 
@@ -17,7 +18,7 @@ std::string controller_metrics(const MetricSources& from) {
     });
     return from.fleet.expose() + of_state + link_metrics(from.surveys.view().book) +
            plan_metrics(planned_runs(from.ops)) + from.rpcs.expose() +
-           disk_metrics(from.ops.space.directory());
+           machine_metrics(from.ops.machines()) + disk_metrics(from.ops.space.directory());
 }
 
 }  // namespace rm

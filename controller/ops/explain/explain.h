@@ -5,6 +5,7 @@
 
 #include "controller/core/input.h"
 #include "controller/core/state.h"
+#include "controller/discovery/reconcile.h"
 #include "ringmaster/v1/job.pb.h"
 
 // Explains a job's status by findings from a state and a step report. Pure. Every finding names
@@ -18,6 +19,12 @@ using Findings = std::vector<pb::Finding>;
 
 // Returns all findings about `job` at `now`; never empty.
 Findings explain(const State& state, const Job& job, const Now& now);
+
+// Machines of the provider without a worker, whose devices a job that waits could have. Empty where
+// there are none.
+Findings explain_machines(const MachinesView& view);
+// Whether the job waits for devices, and not for files, money or its turn alone.
+bool waits_for_devices(const Job& job);
 
 // Describes what a live attempt is doing, node by node and rank by rank.
 Findings explain_attempt(const State& state, const Attempt& attempt, WallTime now);

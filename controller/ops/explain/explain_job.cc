@@ -31,12 +31,14 @@ Result<std::vector<RankPace>> read_pace(OpsContext& context, const pb::Job& job)
 Result<pb::ExplainJobReply> explain_job(OpsContext& context, const pb::ExplainJobRequest& request) {
     const Now now = context.now();
     StepsAre steps = StepsAre::reported;
+    bool waits = false;
     RM_TRY(pb::ExplainJobReply reply,
            context.control.read([&](const State& state) -> Result<pb::ExplainJobReply> {
                RM_TRY(const JobId id, resolve_job(state, request.job_id()));
                const Job& job = *find_job(state, id);
                pb::ExplainJobReply found;
                steps = steps_are(state, job);
+               waits = waits_for_devices(job);
                *found.mutable_job() = to_message(state, job, now);
                for (pb::Finding& finding : explain(state, job, now))
                    *found.add_findings() = std::move(finding);
@@ -45,6 +47,7 @@ Result<pb::ExplainJobReply> explain_job(OpsContext& context, const pb::ExplainJo
     const auto add = [&reply](const Findings& findings) {
         reply.mutable_findings()->Add(findings.begin(), findings.end());
     };
+    if (waits) add(explain_machines(context.machines()));
     RM_RETURN_IF_ERROR(add_reports(context, *reply.mutable_job()));
     add(explain_divergence(reply.job().last_step()));
     RM_RETURN_IF_ERROR(add_alarms(context, *reply.mutable_job()));

@@ -1,9 +1,11 @@
+#include "controller/ops/nodes/machine_views.h"
 #include "controller/ops/ops.h"
 #include "controller/ops/views.h"
 
 namespace rm {
+namespace {
 
-Result<pb::ListNodesReply> list_nodes(OpsContext& context, const pb::ListNodesRequest& request) {
+Result<pb::ListNodesReply> nodes_page(OpsContext& context, const pb::ListNodesRequest& request) {
     RM_TRY(const std::int64_t after, parse_page_token(request.page_token(), 0));
     const WallTime now = context.clock.wall();
     const int limit = page_size(request.page_size());
@@ -22,6 +24,14 @@ Result<pb::ListNodesReply> list_nodes(OpsContext& context, const pb::ListNodesRe
         reply.clear_next_page_token();
         return reply;
     });
+}
+
+}  // namespace
+
+Result<pb::ListNodesReply> list_nodes(OpsContext& context, const pb::ListNodesRequest& request) {
+    RM_TRY(pb::ListNodesReply page, nodes_page(context, request));
+    if (page.next_page_token().empty()) add_machines(context.machines(), page);
+    return page;
 }
 
 }  // namespace rm

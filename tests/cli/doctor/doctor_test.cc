@@ -2,6 +2,8 @@
 
 #include "cli/doctor/checks.h"
 #include "cli/doctor/facts.h"
+#include "cli/doctor/installed.h"
+#include "tests/support/temp_dir.h"
 
 namespace rm {
 namespace {
@@ -124,6 +126,39 @@ TEST(Doctor, IsAsBadAsItsWorstCheck) {
     EXPECT_EQ(worst({{"a", Verdict::fail, "", ""}, {"b", Verdict::warn, "", ""}}), Verdict::fail);
     EXPECT_EQ(checks_json({{"a", Verdict::warn, "b", "c"}}),
               R"([{"check":"a","verdict":"warn","text":"b","remedy":"c"}])");
+}
+
+TEST(Doctor, SaysNothingOfUnitsWhereThereAreNone) {
+    const TempDir root;
+    EXPECT_TRUE(check_installed(installed_facts(root.path())).empty());
+}
+
+TEST(Doctor, LooksAtUnitsAndConfigurationFiles) {
+    const TempDir root;
+    root.write("lib/systemd/system/ringmaster-controller.service", "");
+    root.write("usr/lib/systemd/system/ringmaster-worker.service", "");
+    root.write("etc/systemd/system/multi-user.target.wants/ringmaster-controller.service", "");
+    root.write("etc/ringmaster/worker.yaml", "state: /s\n");
+    const InstalledFacts installed = installed_facts(root.path());
+    ASSERT_EQ(installed.units.size(), 2u);
+    ASSERT_EQ(installed.files.size(), 1u);
+    EXPECT_EQ(installed.files[0].path, root.file("etc/ringmaster/worker.yaml"));
+    const std::vector<Check> checks = check_installed(installed);
+    EXPECT_EQ(checks[0].verdict, Verdict::warn);
+    EXPECT_EQ(checks[0].text, "ringmaster-controller, ringmaster-worker (not enabled)");
+    EXPECT_NE(checks[0].remedy.find("a shutdown kills ranks"), std::string::npos);
+}
+
+TEST(Doctor, RepeatsTheFaultOfAFileAndMindsItsOwner) {
+    const auto verdict_of = [](const ConfigFacts& file) {
+        return check_installed({{}, {file}}).at(0);
+    };
+    EXPECT_EQ(verdict_of({"/c.yaml", "", false}).text, "/c.yaml is valid");
+    EXPECT_EQ(verdict_of({"/c.yaml", "", true}).verdict, Verdict::warn);
+    const Check wrong = verdict_of({"/c.yaml", "/c.yaml:3:1: unknown key 'lisen'", true});
+    EXPECT_EQ(wrong.verdict, Verdict::fail);
+    EXPECT_EQ(wrong.text, "/c.yaml:3:1: unknown key 'lisen'");
+    EXPECT_EQ(verdict_of({"/c.yaml", "no", false}).text, "/c.yaml: no");
 }
 
 }  // namespace

@@ -32,6 +32,62 @@ TEST(Lost, WithoutAWordForLostAfterTheAttemptIsLostAndItsJobTriedAgain) {
         << world.reason(world.id);
 }
 
+// All ranks stop together when the machine of one of them shuts down.
+struct ShutDown : Pair {
+    ShutDown() : Pair(retried_spec(0)) {
+        run();
+        session_down("a");
+        report("b", ended(1, kRankStopped), Left::no);
+    }
+    Outcome boot() {
+        Hello hello = hello_of("a", 1, {status_of(epoch, id, {ended(0, kRankStopped)}, Left::no)});
+        hello.boot_id = "boot-2";
+        return apply(NodeHello{hello});
+    }
+};
+
+TEST(Lost, AMachineThatHasRebootedIsNoFailureOfTheJob) {
+    ShutDown world;
+    EXPECT_EQ(world.job(world.id).state, JobState::running) << "its other end is unknown";
+    world.boot();
+    EXPECT_EQ(world.job(world.id).state, JobState::pending);
+    EXPECT_NE(world.reason(world.id).find("its workers were stopped"), std::string::npos);
+    world.wait({2});
+    world.start();
+    world.run();
+    world.fail(1, "words");
+    EXPECT_EQ(world.job(world.id).state, JobState::failed) << "that is the first one";
+}
+
+TEST(Lost, NorIsOneThatStaysAwayAfterItHasShutDown) {
+    ShutDown world;
+    world.wait({70});
+    world.apply(NodeUnreachable{{"a"}});
+    for (int minute = 0; minute < 40 && world.job(world.id).state != JobState::pending; ++minute)
+        world.wait({60});
+    EXPECT_EQ(world.job(world.id).state, JobState::pending);
+    EXPECT_NE(world.reason(world.id).find("that is no failure"), std::string::npos)
+        << world.reason(world.id);
+    world.hello("c", 1);
+    world.wait({2});
+    world.plan(world.id, {"b", "c"});
+    EXPECT_EQ(world.job(world.id).state, JobState::starting);
+    world.boot();
+    EXPECT_EQ(world.job(world.id).state, JobState::starting) << "the older attempt is over";
+}
+
+TEST(Lost, AStallInWhichNoRankStoppedIsAFailure) {
+    Pair world(retried_spec(0));
+    world.run();
+    world.session_down("a");
+    world.report("b", ended(1, kRankLostPeer, "lost peer rank 0"), Left::no);
+    for (int minute = 0; minute < 40 && world.job(world.id).state != JobState::failed; ++minute) {
+        world.wait({60});
+        if (minute == 1) world.apply(NodeUnreachable{{"a"}});
+    }
+    EXPECT_EQ(world.job(world.id).state, JobState::failed);
+}
+
 TEST(Lost, OneWorkerThatSpeaksIsEnough) {
     Silent world;
     world.wait({1000});

@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+"""From bare machines to a cluster, by the collection: one controller and four workers that boot with systemd.
+
+usage: nodes_test.py BUILD_DIR [site] [reboots] [upgrade] [remove] [monitoring]    all by default; each begins with site
+
+Exit code 77: this machine cannot boot nodes, and the output says why. RM_NODES_KEEP=1 keeps the nodes' files.
+"""
+import json
+import os
+import sys
+import threading
+import traceback
+
+import archives
+import base_tree
+import sandbox
+from jobs import Jobs
+from node import wait_until
+from node_lab import NodeLab, step
+from playbooks import Playbooks
+
+CONTROLLER = "control"
+WORKERS = ["worker1", "worker2", "worker3", "worker4"]
+SHARE = "/srv/ringmaster"
+PARTS = ["site", "reboots", "upgrade", "remove", "monitoring"]
+STEPS = 300
+
+
+def expect(true, message):
+    if not true:
+        raise AssertionError(message)
+
+
+class Cluster:
+    """The lab, the playbooks over it, and its jobs."""
+
+    def __init__(self, build, directory):
+        self.directory = directory
+        self.share = os.path.join(directory, "share")
+        self.make_share()
+        with step("the archive"):
+            self.archive = archives.make(build, os.path.join(directory, "archive"))
+        self.lab = NodeLab(directory, cache_of(build))
+        self.lab.boot([CONTROLLER, *WORKERS], {SHARE: self.share})
+        self.jobs = Jobs(self.lab, CONTROLLER, SHARE)
+        groups = {"ringmaster_controller": [CONTROLLER], "ringmaster_workers": WORKERS}
+        watched = {"ringmaster_exporters": [CONTROLLER, *WORKERS], "ringmaster_monitoring": [CONTROLLER]}
+        variables = {"ringmaster_archive": self.archive, "@" + self.write_settings(): None}
+        self.playbooks = Playbooks(self.lab, os.path.join(archives.ROOT, "ansible"), variables)
+        self.plain = self.playbooks.inventory("plain.ini", {**groups, **{name: [] for name in watched}})
+        self.monitored = self.playbooks.inventory("monitored.ini", {**groups, **watched})
+        self.targets = []
+
+    def make_share(self):
+        """Text and room for checkpoints, as on a shared file system."""
+        os.makedirs(os.path.join(self.share, "text"))
+        for name in os.listdir(os.path.join(archives.ROOT, "docs")):
+            if name.endswith(".md"):
+                with open(os.path.join(archives.ROOT, "docs", name), encoding="utf-8") as page:
+                    with open(os.path.join(self.share, "text", name + ".txt"), "w", encoding="utf-8") as text:
+                        text.write(page.read())
+        os.makedirs(os.path.join(self.share, "checkpoints"))
+        os.chmod(os.path.join(self.share, "checkpoints"), 0o777)
+
+    def write_settings(self):
+        path = os.path.join(self.directory, "settings.yml")
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(f"ringmaster_worker_roots: {{share: {SHARE}}}\n"
+                      "ringmaster_worker_config: {devices: 'cpu:1'}\n"
+                      "ringmaster_firewall: true\n"
+                      "ringmaster_firewall_from: [10.78.0.0/24]\n")
+        return path
+
+    def play(self, what, name, *more, inventory=None, **variables):
+        with step(what):
+            return self.playbooks.play(inventory or self.plain, name, *more, **variables)
+
+    def variant(self, version, **what):
+        """An archive of the same programs under another version."""
+        return archives.variant(self.archive, version, os.path.join(self.directory, "archive-" + version), **what)
+
+    def journals(self):
+        """The last words of every daemon, for a failure."""
+        for name, node in self.lab.nodes.items():
+            print(f"== {name}\n{node.journal('-n', '60', '-o', 'short-unix', '_COMM=ringmaster-work', '_COMM=ringmaster-cont')}", file=sys.stderr)
+
+
+def cache_of(build):
+    return os.path.join(build, "tests", "cache")
+
+
+def check_site(cluster):
+    """From nothing; the second run and --check change nothing."""
+    cluster.play("site.yml", "site").expect_success()
+    cluster.play("site.yml again", "site").expect_no_change()
+    cluster.play("site.yml --check --diff of two machines", "site", "--check", "--diff", "--limit",
+                 f"{CONTROLLER},{WORKERS[0]}").expect_no_change()
+    nodes = cluster.jobs.json_of("nodes")
+    names = sorted(node["inventory"]["hostname"] for node in nodes)
+    expect(names == WORKERS, f"nodes: {names}")
+    expect(all(node["sessionUp"] for node in nodes), f"sessions: {nodes}")
+    for name in WORKERS:
+        left = cluster.lab.on(name, "ls -A /etc/ringmaster").stdout.split()
+        expect("join-token" not in left, f"{name} keeps its token: {left}")
+
+
+def undisturbed(cluster):
+    """The losses of a job that nothing disturbs."""
+    with step(f"a job of {STEPS} steps across four nodes"):
+        job = cluster.jobs.submit("undisturbed", STEPS)
+        shown = cluster.jobs.wait_for_end(job)
+    expect(len(shown["attempts"]) == 1, f"attempts: {shown['attempts']}")
+    losses = cluster.jobs.losses(job)
+    expect(sorted(losses) == list(range(1, STEPS + 1)), f"steps with a loss: {sorted(losses)[:5]}... of {len(losses)}")
+    return losses
+
+
+def expect_same(wanted, found):
+    different = [s for s in sorted(wanted) if wanted[s] != found.get(s)]
+    expect(not different and len(found) == len(wanted),
+           f"{len(different)} steps differ, first {different[:1]}: "
+           f"{[(wanted[s], found.get(s)) for s in different[:3]]}")
+
+
+def print_attempts(shown):
+    for number, attempt in enumerate(shown["attempts"], 1):
+        print(f"           attempt {number}: {attempt['state']}, checkpoint of step "
+              f"{attempt.get('lastCheckpointStep', 0)}; {attempt.get('cause', '')}", flush=True)
+
+
+def check_reboots(cluster, losses):
+    """Reboots of a worker and of the controller leave no trace in the losses."""
+    job = cluster.jobs.submit("rebooted", STEPS)
+    cluster.jobs.wait_for_step(job, 40)
+    with step("a worker reboots"):
+        cluster.lab.nodes["worker2"].reboot()
+    with step("its job goes on"):
+        cluster.jobs.wait_for_step(job, cluster.jobs.last_step(job) + 20)
+    with step("the controller reboots"):
+        cluster.lab.nodes[CONTROLLER].reboot()
+    with step("the job ends"):
+        shown = cluster.jobs.wait_for_end(job)
+    print_attempts(shown)
+    expect(len(shown["attempts"]) >= 2, "the reboot of a worker ended no attempt")
+    expect_same(losses, cluster.jobs.losses(job))
+
+
+class Watch(threading.Thread):
+    """Counts the nodes that are out of service at the same time, once a second."""
+
+    def __init__(self, jobs):
+        super().__init__(daemon=True)
+        self.jobs, self.ended, self.most, self.seen = jobs, threading.Event(), 0, set()
+        self.start()
+
+    def run(self):
+        while not self.ended.wait(1):
+            told = self.jobs.cli("nodes -o json", check=False)
+            if told.returncode == 0:
+                out = {n["inventory"]["hostname"] for n in json.loads(told.stdout) if n["drained"] or not n["sessionUp"]}
+                self.most, self.seen = max(self.most, len(out)), self.seen | out
+
+    def stop(self):
+        self.ended.set()
+        self.join()
+
+
+def release_of(cluster, name):
+    return os.path.basename(cluster.lab.on(name, "readlink /opt/ringmaster").stdout.strip())
+
+
+def check_upgrade(cluster, losses):
+    """One node after the other, with a job that trains meanwhile; then one version that does not start."""
+    job = cluster.jobs.submit("upgraded", STEPS)
+    cluster.jobs.wait_for_step(job, 40)
+    watch = Watch(cluster.jobs)
+    cluster.play("upgrade.yml", "upgrade", ringmaster_archive=cluster.variant("9.1.0")).expect_success()
+    watch.stop()
+    expect(watch.seen == set(WORKERS) and watch.most == 1, f"out of service: {watch.seen}, {watch.most} at once")
+    for name in [CONTROLLER, *WORKERS]:
+        expect(release_of(cluster, name).startswith("9.1.0-"), f"{name} has {release_of(cluster, name)}")
+    with step("the job ends"):
+        shown = cluster.jobs.wait_for_end(job)
+    print_attempts(shown)
+    saved = [attempt.get("lastCheckpointStep", 0) for attempt in shown["attempts"]]
+    expect(len(saved) >= 2 and saved == sorted(saved) and saved[0] >= 40, f"checkpoints of the attempts: {saved}")
+    expect_same(losses, cluster.jobs.losses(job))
+    check_failing_upgrade(cluster)
+
+
+def check_failing_upgrade(cluster):
+    broken = cluster.variant("9.2.0", broken_worker=True)
+    failed = cluster.play("upgrade.yml to a worker that does not start", "upgrade", ringmaster_archive=broken)
+    expect(failed.code != 0, "an upgrade to a worker that does not start has succeeded")
+    for words in ("No further node was touched", "is back in service with", "ringmaster_archive=FORMER-ARCHIVE"):
+        expect(words in failed.output, f"'{words}' is not in\n{failed.output[-4000:]}")
+    for name in WORKERS:
+        expect(release_of(cluster, name).startswith("9.1.0-"), f"{name} has {release_of(cluster, name)}")
+    nodes = cluster.jobs.json_of("nodes")
+    expect(all(n["sessionUp"] and not n["drained"] for n in nodes), f"not in service: {nodes}")
+
+
+def check_remove(cluster):
+    """A node leaves, and its machine comes back as another node (docs/runbooks/replace_a_node.md)."""
+    before = {n["inventory"]["hostname"]: n["id"] for n in cluster.jobs.json_of("nodes")}
+    cluster.play("remove.yml", "remove", "--limit", WORKERS[3]).expect_success()
+    there = cluster.lab.on(WORKERS[3], "ls -d /opt/ringmaster /etc/systemd/system/ringmaster-*", check=False).stdout
+    expect(there == "", f"left on {WORKERS[3]}: {there}")
+    cluster.play("site.yml for the new machine", "site", "--limit", f"{CONTROLLER},{WORKERS[3]}",
+                 ringmaster_archive=cluster.archive).expect_success()
+    after = [n["id"] for n in cluster.jobs.json_of("nodes") if n["inventory"]["hostname"] == WORKERS[3] and n["sessionUp"]]
+    expect(len(after) == 1 and after[0] != before[WORKERS[3]], f"nodes of {WORKERS[3]}: {before[WORKERS[3]]}, then {after}")
+
+
+def check_monitoring(cluster):
+    """Prometheus finds the controller, the workers and the node exporters."""
+    cluster.play("site.yml with monitoring", "site", inventory=cluster.monitored).expect_success()
+    cluster.play("site.yml with monitoring again", "site", inventory=cluster.monitored).expect_no_change()
+
+    def healthy():
+        told = cluster.lab.on(CONTROLLER, "python3 -c 'import urllib.request as u; "
+                              "print(u.urlopen(\"http://127.0.0.1:9090/api/v1/targets\").read().decode())'").stdout
+        targets = json.loads(told)["data"]["activeTargets"]
+        cluster.targets = [(t["labels"]["job"], t["scrapeUrl"], t["health"], t["lastError"]) for t in targets]
+        up = [job for job, _, health, _ in cluster.targets if health == "up"]
+        return up.count("ringmaster") == 5 and up.count("node") == 5
+    try:
+        wait_until(healthy, 90, "targets")
+    except TimeoutError as late:
+        raise AssertionError(f"targets: {cluster.targets}") from late
+
+
+def run_parts(build, parts):
+    cluster = Cluster(build, os.environ[sandbox.INSIDE])
+    checks = {"reboots": check_reboots, "upgrade": check_upgrade}
+    try:
+        check_site(cluster)
+        losses = undisturbed(cluster)
+        for part in [p for p in checks if p in parts]:
+            checks[part](cluster, losses)
+        if "remove" in parts:
+            check_remove(cluster)
+        if "monitoring" in parts:
+            check_monitoring(cluster)
+    except Exception:
+        traceback.print_exc()
+        cluster.journals()
+        return 1
+    finally:
+        with step("the nodes stop"):
+            cluster.lab.stop()
+    return 0
+
+
+def main():
+    if len(sys.argv) < 2 or not set(sys.argv[2:]) <= set(PARTS):
+        print(__doc__, file=sys.stderr)
+        return 2
+    build = os.path.abspath(sys.argv[1])
+    if sandbox.INSIDE in os.environ:
+        return run_parts(build, sys.argv[2:] or PARTS)
+    if why := sandbox.why_no_nodes():
+        print(f"skipped: {why}")
+        return sandbox.SKIPPED
+    # Before the nodes' network: this needs the internet once.
+    with step("the base tree"):
+        base_tree.base_tree(cache_of(build))
+    return sandbox.run_inside(os.path.join(build, "tests", "nodes"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
