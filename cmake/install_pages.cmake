@@ -1,5 +1,5 @@
 # Part of `cmake --install`: RM_PROGRAM (`ringmaster`) writes the manual and the completions; those of RM_COMPONENT
-# are installed. What it writes lies beside them at first: several may install the same build at a time.
+# are installed. Its output lies beside them at first, because several may install the same build at a time.
 set(RM_WORK "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/.pages-${RM_COMPONENT}")
 
 function(rm_run)
