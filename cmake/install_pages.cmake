@@ -1,5 +1,7 @@
 # Part of `cmake --install`: RM_PROGRAM (`ringmaster`) writes the manual and the completions; those of RM_COMPONENT
-# are installed. RM_WORK is a folder for what it writes.
+# are installed. Its output lies beside them at first, because several may install the same build at a time.
+set(RM_WORK "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/.pages-${RM_COMPONENT}")
+
 function(rm_run)
   execute_process(COMMAND "${RM_PROGRAM}" ${ARGN} OUTPUT_VARIABLE said ERROR_VARIABLE failed RESULT_VARIABLE status)
   if(NOT status EQUAL 0)
@@ -13,7 +15,6 @@ function(rm_write_completion shell file)
   file(WRITE "${RM_WORK}/${file}" "${said}")
 endfunction()
 
-set(RM_WORK "${RM_WORK}/${RM_COMPONENT}")
 set(share "${CMAKE_INSTALL_PREFIX}/share")
 file(REMOVE_RECURSE "${RM_WORK}")
 rm_run(man "${RM_WORK}")
@@ -31,3 +32,4 @@ if(RM_COMPONENT STREQUAL "cli")
 else()
   file(INSTALL "${RM_WORK}/ringmaster-${RM_COMPONENT}.8" DESTINATION "${share}/man/man8")
 endif()
+file(REMOVE_RECURSE "${RM_WORK}")

@@ -115,11 +115,11 @@ def document(version, time, parts, files):
             "creationInfo": {"created": created, "creators": ["Tool: scripts/package"]}} | body
 
 
-def copyright_text(version, parts):
+def copyright_text(version, year, parts):
     licence = ROOT / "LICENSE"
     ours = licence.read_text() if licence.exists() else "The source tree states no licence.\n"
     lines = [f"  {part['name']} {part['version']} ({part['from']}): licences/{part['name']}" for part in parts]
-    return (f"Ringmaster {version}\n\nCopyright: the authors of Ringmaster\n\n{ours}\n"
+    return (f"Ringmaster {version}\n\nCopyright (C) {year} the authors of Ringmaster\n\n{ours}\n"
             "lib/ has libraries of others, and the programs have code of others. Each keeps its own licence, in\n"
             "/opt/ringmaster/share/doc/ringmaster:\n\n" + "\n".join(lines) + "\n")
 
@@ -137,7 +137,7 @@ def add(build, stage, added, version, time):
         if not part["licence"].exists():
             raise Failure(f"there is no {part['licence']}; a package may not be passed on without its licence")
         shutil.copyfile(part["licence"], folder / "licences" / part["name"])
-    (folder / "copyright").write_text(copyright_text(version, parts))
+    (folder / "copyright").write_text(copyright_text(version, datetime.datetime.fromtimestamp(time, datetime.timezone.utc).year, parts))
     bill = folder / "sbom.spdx.json"
     bill.write_text(json.dumps(document(version, time, parts, files), indent=1) + "\n")
     return bill

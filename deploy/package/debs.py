@@ -15,6 +15,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 PREFIX = pathlib.PurePosixPath("/opt/ringmaster")
 MAINTAINER = "The authors of Ringmaster <ringmaster@packages.debian.org>"
 SYSTEM = "libc6 (>= 2.35), libgcc-s1 (>= 12), libstdc++6 (>= 12)"
+PROJECT = "Ringmaster trains language models on long contexts, on ordinary machines joined by ordinary networks."
 SUMMARIES = {
     "common": ("libraries of Ringmaster's programs",
                "The private libraries that Ringmaster's programs share, with their licences and their bill of materials."),
@@ -26,6 +27,8 @@ SUMMARIES = {
     "cuda": ("NVIDIA GPUs for Ringmaster", "The CUDA backend of Ringmaster's engine, with the libraries that it needs."),
     "doc": ("documentation of Ringmaster", "The pages of Ringmaster's documentation."),
 }
+OVERRIDES = {"common": ("all", "common"), "controller": ("all", "daemons"), "worker": ("all", "daemons"),
+             "cuda": ("all", "common")}
 RECOMMENDS = {"cli": ("controller", "worker"), "worker": ("cli",), "controller": ("cli",)}
 LINKS = {"share/bash-completion/completions": "usr/share/bash-completion/completions",
          "share/zsh/site-functions": "usr/share/zsh/vendor-completions",
@@ -99,13 +102,12 @@ def control(component, version, root, users):
               "Installed-Size": size // 1024 + 1, "Section": "doc" if component == "doc" else "science",
               "Priority": "optional", "Depends": depends(component, version, users),
               "Recommends": ", ".join(f"ringmaster-{name}" for name in RECOMMENDS.get(component, ())),
-              "Description": f"{summary}\n Ringmaster trains language models on long contexts, on ordinary machines "
-                             f"joined by\n ordinary networks.\n .\n" + wrapped(text)}
+              "Description": f"{summary}\n{wrapped(PROJECT)}\n .\n{wrapped(text)}"}
     return "".join(f"{name}: {value}\n" for name, value in fields.items() if value != "")
 
 
 def wrapped(text):
-    return re.sub(r"(.{1,76})(?:\s|$)", r" \1\n", text).rstrip("\n")
+    return re.sub(r"(.{1,72})(?:\s|$)", r" \1\n", text).rstrip("\n")
 
 
 def add_documents(root, component, version, time, licence):
@@ -116,11 +118,9 @@ def add_documents(root, component, version, time, licence):
              f" -- {MAINTAINER}  {email.utils.formatdate(time)}\n")
     with open(folder / "changelog.gz", "wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
         packed.write(entry.encode())
-    overrides = HERE / "overrides" / component
-    if overrides.exists():
-        target = root / f"usr/share/lintian/overrides/ringmaster-{component}"
-        target.parent.mkdir(parents=True)
-        shutil.copyfile(overrides, target)
+    overrides = root / f"usr/share/lintian/overrides/ringmaster-{component}"
+    overrides.parent.mkdir(parents=True)
+    overrides.write_text("".join((HERE / "overrides" / name).read_text() for name in OVERRIDES.get(component, ("all",))))
 
 
 def md5sums(root):

@@ -15,6 +15,7 @@ ROOT = pathlib.Path(sys.argv.pop(1)).resolve()
 sys.path.insert(0, str(ROOT / "deploy" / "package"))
 
 import archive  # noqa: E402  (below the path that it needs)
+import debs  # noqa: E402
 import elf  # noqa: E402
 import libraries  # noqa: E402
 import tree  # noqa: E402
@@ -134,6 +135,22 @@ class Libraries(InTemporaryFolder):
                   "libnvidia-ml.so.1")
         ours = ("libcares.so.2", "libcrypto.so.3", "libcudart.so.12", "libcublasLt.so.12", "libmpfr.so.6", "libz.so.1")
         self.assertEqual([name for name in theirs + ours if libraries.SYSTEM.fullmatch(name)], list(theirs))
+
+
+class Users(InTemporaryFolder):
+    def test_belong_to_the_package_of_their_daemon(self):
+        users = ROOT / "deploy" / "systemd" / "sysusers.d" / "ringmaster.conf"
+        lines = {}
+        for component in ("controller", "worker"):
+            root = self.folder / component
+            (root / "opt/ringmaster/lib/sysusers.d").mkdir(parents=True)
+            shutil.copy(users, root / "opt/ringmaster/lib/sysusers.d")
+            name = debs.move_users(root, component)
+            lines[component] = (root / "usr/lib/sysusers.d" / name).read_text().splitlines()
+        self.assertTrue(all(line.split()[1] == "ringmaster" for line in lines["controller"]), lines)
+        self.assertTrue(all(line.split()[1] == "ringmaster-worker" for line in lines["worker"]), lines)
+        stated = [line for line in users.read_text().splitlines() if line and not line.startswith("#")]
+        self.assertEqual(sorted(lines["controller"] + lines["worker"]), sorted(stated))
 
 
 class Archive(InTemporaryFolder):

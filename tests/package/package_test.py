@@ -37,6 +37,20 @@ def package(out, umask, **environment):
     return {path.name: path for path in sorted(out.iterdir())}
 
 
+def blocks(mark):
+    """The commands of docs/install.md below <!-- run: MARK -->."""
+    page = (ROOT / "docs" / "install.md").read_text()
+    return re.findall(rf"<!-- run: {mark} -->\n```sh\n(.*?)```", page, re.S)
+
+
+def follow(commands):
+    """What they say, run beside the packages; /opt is empty and their own."""
+    user = [] if os.getuid() == 0 else ["--map-root-user", "--user"]
+    script = f"set -e\nmount -t tmpfs none /opt\ncd '{Packages.folder}/one'\n{commands}"
+    return subprocess.run(["unshare", *user, "--mount", "--propagation", "private", "bash", "-c", script], capture_output=True,
+                          text=True, check=True).stdout
+
+
 class Packages(unittest.TestCase):
     folder = None  # of all packages, made once
 
@@ -63,7 +77,7 @@ class Packages(unittest.TestCase):
         return [path for path in sorted(self.prefix.rglob("*")) if elf.is_elf(path)]
 
     def test_have_the_same_bytes_when_they_are_made_again(self):
-        again = package(self.folder / "two", 0o077, TZ="Asia/Tokyo", LC_ALL="C.UTF-8", HOME="/nonexistent")
+        again = package(self.folder / "two", 0o077, TZ="Asia/Tokyo", LC_ALL="C.UTF-8")
         self.assertEqual(list(again), list(self.made))
         for name, path in self.made.items():
             self.assertEqual(hashlib.sha256(path.read_bytes()).digest(), hashlib.sha256(again[name].read_bytes()).digest(), name)
@@ -87,8 +101,12 @@ class Packages(unittest.TestCase):
         (self.tree.root / "data" / "text.txt").write_text("A ring of ranks passes keys and values on. " * 500)
         (self.tree.root / "job.yaml").write_text(JOB)
         said = self.tree.run(program, "up", "--workers", "2", "--state", "/state", "--job", "/job.yaml")
-        self.assertRegex(said, r"step +10/10 +loss \d")
-        self.assertRegex(said, r"job \w+ \(bare\) succeeded")
+        self.assertRegex(said, r"job \w+ \(bare\) succeeded: 10 steps")
+
+    def test_lie_where_the_page_says(self):
+        said = follow("".join(blocks("archive")))
+        self.assertIn(f"{self.archive.name}: OK", said)
+        self.assertRegex(said.splitlines()[-1], r"^ringmaster \S+ \(protocol \d+\)$")
 
     def test_state_package_version_and_licence_of_each_library(self):
         bill = json.loads((self.prefix / "share/doc/ringmaster/sbom.spdx.json").read_text())
@@ -133,6 +151,12 @@ class Debs(unittest.TestCase):
         for page in ("man1/ringmaster.1", "man5/ringmaster-job.5", "man8/ringmaster-controller.8"):
             link = root / f"usr/share/man/{page}.gz"
             self.assertTrue((root / link.readlink().relative_to("/")).exists(), page)
+
+    def test_depend_on_nothing_but_each_other_and_the_system(self):
+        for commands in blocks("debs"):
+            said = follow(commands.replace("install -y", "install --simulate --no-install-recommends"))
+            installed = re.findall(r"^Inst (\S+)", said, re.M)
+            self.assertTrue(installed and all(name.startswith("ringmaster-") for name in installed), said)
 
     def test_share_no_file(self):
         owner = {}
