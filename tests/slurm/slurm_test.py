@@ -138,7 +138,7 @@ class Allocation:
     def wait_for_end(self):
         # Slurm would wait for two minutes, and end it again after one.
         self.slurm.call("scontrol", "update", f"jobid={self.id}", "StartTime=now", "TimeLimit=10")
-        wait_until(lambda: self.slurm.facts(self.id)["JobState"] not in ("PENDING", "RUNNING", "COMPLETING"), 150,
+        wait_until(lambda: self.slurm.facts(self.id)["JobState"] not in ("PENDING", "RUNNING", "COMPLETING"), 280,
                    lambda: "it did not end:\n" + self.story())
         facts = self.slurm.facts(self.id)
         expect((facts["JobState"], facts["ExitCode"], facts["Restarts"]) == ("COMPLETED", "0:0", "1"),
