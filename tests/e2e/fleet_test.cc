@@ -169,7 +169,9 @@ TEST_F(Fleet, DeletesNothingWhenOneNameIsUnknownOrAUserSaysNo) {
     const Finished unknown = fleet({"delete", "w0", "w7", "--yes"});
     EXPECT_EQ(unknown.code, 3) << unknown.err;
     EXPECT_NE(unknown.err.find("'w7'"), unknown.err.npos) << unknown.err;
-    const Finished no = on_terminal(path("c"), {"fleet", "delete", "w0"}, {{"\\[y/N\\]", "n\n"}});
+    const Finished no = on_terminal(
+        path("c"), {"fleet", "delete", "w0", "--crusoe-config", path("home/.crusoe/config")},
+        {{"\\[y/N\\]", "n\n"}});
     EXPECT_EQ(no.code, 130) << no.out;
     EXPECT_EQ(fake_.count("DELETE"), 0);
     EXPECT_EQ(fleet({"ls", "-o", "name"}).out, "w0\nw1\n");
