@@ -176,6 +176,7 @@ std::string node_state_name(pb::NodeState state) {
 // A drained node says so: "ready" would mislead a user who looks for devices.
 Cell node_state_cell(const pb::Node& node) {
     const bool ready = node.state() == pb::NODE_STATE_READY;
+    if (node.removed()) return {"removed", Color::red};
     if (ready && !node.drained().empty()) return {"drained", Color::yellow};
     return {node_state_name(node.state()), ready ? Color::green : Color::red};
 }

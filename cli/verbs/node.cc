@@ -10,7 +10,7 @@ namespace {
 
 struct RemoveOptions : VerbOptions {
     std::vector<std::string> nodes = add("NODE", nodes, kNodesHelp, required_text());
-    std::string reason = add("--reason", reason, "Reason, for the log of audits", {.type = "TEXT"});
+    std::string reason = add("--reason", reason, "Reason, kept in the audit log", {.type = "TEXT"});
     bool yes = add("-y,--yes", yes, "Do not ask");
     OutputFormat output = add_output(output, "name|json|yaml", OutputFormat::name);
 };

@@ -76,9 +76,10 @@ Result<ExitCode> run_create(const CreateOptions& options, VerbContext& context) 
     }
     context.console.note(
         format("token {}: {} may join until {}. On each, with the token in a file "
-               "that only its worker's user can read:\n{}",
+               "that only its worker's user can read:",
                made.id(), counted(made.kept().uses(), "machine"),
-               to_iso8601(from_proto(made.kept().expires())), join_line(made, options.output)));
+               to_iso8601(from_proto(made.kept().expires()))));
+    context.console.note(join_line(made, options.output));
     return ExitCode::ok;
 }
 

@@ -281,7 +281,8 @@ Result<std::string> make_private_key() {
 Result<std::string> make_signing_request(std::string_view key_pem) {
     RM_TRY(const openssl::Key key, parse_key(key_pem));
     const openssl::Request request(X509_REQ_new());
-    const bool done = X509_REQ_set_pubkey(request.get(), key.get()) == 1 &&
+    const bool done = X509_REQ_set_version(request.get(), X509_REQ_VERSION_1) == 1 &&
+                      X509_REQ_set_pubkey(request.get(), key.get()) == 1 &&
                       X509_REQ_sign(request.get(), key.get(), EVP_sha256()) != 0;
     const openssl::Bio out(BIO_new(BIO_s_mem()));
     if (done && PEM_write_bio_X509_REQ(out.get(), request.get()) == 1)

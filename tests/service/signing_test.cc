@@ -38,7 +38,7 @@ struct Parsed {
 };
 
 // As any program that trusts the CA judges a chain.
-int verdict(const std::string& leaf, int purpose) {
+int verdict(const std::string& leaf, int purpose, const std::string& below = "") {
     const Parsed root(ca().certificate);
     const Parsed between(nodes().certificate);
     const Parsed own(leaf);
@@ -46,6 +46,8 @@ int verdict(const std::string& leaf, int purpose) {
     X509_STORE_add_cert(store.get(), root.certificate.get());
     STACK_OF(X509)* chain = sk_X509_new_null();
     sk_X509_push(chain, between.certificate.get());
+    const Parsed more(below.empty() ? ca().certificate : below);
+    sk_X509_push(chain, more.certificate.get());
     const openssl::StoreContext context(X509_STORE_CTX_new());
     X509_STORE_CTX_init(context.get(), store.get(), own.certificate.get(), chain);
     X509_STORE_CTX_set_purpose(context.get(), purpose);
@@ -101,7 +103,9 @@ TEST(Signing, WithAStolenKeyOfTheAuthorityForNodesNobodyIsAServer) {
             .value();
     EXPECT_EQ(verdict(server.certificate, X509_PURPOSE_SSL_SERVER), X509_V_ERR_INVALID_PURPOSE);
     const KeyPair below = make_node_authority(nodes(), "below", kNow, 1).value();
-    EXPECT_EQ(verdict(below.certificate, X509_PURPOSE_ANY), X509_V_ERR_PATH_LENGTH_EXCEEDED);
+    const KeyPair client = issue(below, {.name = "x", .role = Role::worker}, kNow).value();
+    EXPECT_EQ(verdict(client.certificate, X509_PURPOSE_SSL_CLIENT, below.certificate),
+              X509_V_ERR_PATH_LENGTH_EXCEEDED);
 }
 
 TEST(Signing, WithAStolenKeyOfTheAuthorityForNodesNobodyIsAnAdmin) {
