@@ -335,9 +335,7 @@ public:
     const std::vector<std::string>& grpc_addresses() const override { return grpc_->addresses(); }
     std::string http_address() const override { return http_ ? http_->address() : ""; }
     void prove_life() override {
-        control_.post(ProveLife{}, [this](const Result<JobId>& answer) {
-            if (answer && options_.on_life) options_.on_life();
-        });
+        if (options_.on_life) control_.prove_life(options_.on_life);
     }
 
 private:

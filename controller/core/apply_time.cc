@@ -43,8 +43,4 @@ void handle(Step& step, const CommandsDue&) {
     if (due.questions) ask_questions(step);
 }
 
-void handle(Step& step, const ProveLife&) {
-    step.reply(JobId{});
-}
-
 }  // namespace rm

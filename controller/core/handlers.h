@@ -23,7 +23,6 @@ void handle(Step& step, const NodeStatus& input);         // apply_status.cc
 void handle(Step& step, const NodeRefused& input);        // apply_status.cc
 void handle(Step& step, const PlanReady& input);          // apply_plan.cc
 void handle(Step& step, const CommandsDue& input);        // apply_time.cc
-void handle(Step& step, const ProveLife& input);          // apply_time.cc
 void handle(Step& step, const StepMeasured& input);       // apply_status.cc
 void handle(Step& step, const NodeDevices& input);        // apply_node.cc
 void handle(Step& step, const NodeRoots& input);          // questions.cc

@@ -138,15 +138,11 @@ struct StepMeasured {
 // stalled attempts fail and silent ones are lost.
 struct CommandsDue {};
 
-// Changes nothing: its answer proves that inputs are applied.
-struct ProveLife {};
-
 using InputBody =
     std::variant<FoundCluster, Restored, SubmitJob, CancelJob, NodeHello, NodeSessionDown,
                  NodeUnreachable, NodeGone, NodeRemoved, NodeStatus, NodeRefused, DrainNode,
                  ResumeNode, AskToPublish, PlanReady, CommandsDue, NodeRoots, NodeDevices,
-                 NodeFilesChecked, NodeRootProbed, LinkDrifted, DataAddressChosen, StepMeasured,
-                 ProveLife>;
+                 NodeFilesChecked, NodeRootProbed, LinkDrifted, DataAddressChosen, StepMeasured>;
 
 struct Input {
     WallTime time;            // for people: jumps when the clock is set

@@ -48,6 +48,17 @@ Result<JobId> ControlLoop::call(InputBody body) {
     return answer.get();
 }
 
+void ControlLoop::prove_life(std::function<void()> alive) {
+    const std::lock_guard lock(queue_mutex_);
+    proofs_.push_back(std::move(alive));
+    loop_.wake();
+}
+
+std::vector<std::function<void()>> ControlLoop::take_proofs() {
+    const std::lock_guard lock(queue_mutex_);
+    return std::exchange(proofs_, {});
+}
+
 std::vector<ControlLoop::Queued> ControlLoop::take_batch() {
     const std::lock_guard lock(queue_mutex_);
     if (closed_) return {};
@@ -55,11 +66,20 @@ std::vector<ControlLoop::Queued> ControlLoop::take_batch() {
 }
 
 std::optional<Seconds> ControlLoop::work(const std::stop_token& stop) {
+    const auto proofs = take_proofs();  // first, so that the batch holds all that came before them
+    const std::optional<Seconds> next = work_off(take_batch(), stop);
+    if (!next) return next;
+    for (const auto& alive : proofs)
+        alive();
+    return next;
+}
+
+std::optional<Seconds> ControlLoop::work_off(std::vector<Queued> batch,
+                                             const std::stop_token& stop) {
     const auto fatal = [this](const Error& error) {
         parts_.on_fatal(error.message);
         return Loop::kEnd;
     };
-    std::vector<Queued> batch = take_batch();
     if (batch.empty()) return Loop::kUntilWoken;
     const Result<bool> turn = take_turn(stop);
     if (!turn) return fatal(turn.error());

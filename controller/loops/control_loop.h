@@ -60,6 +60,10 @@ public:
     // Posts and waits for the answer. Not from the control thread.
     Result<JobId> call(InputBody body);
 
+    // Calls `alive` on the control thread when all that is queued now has been applied. Never, if
+    // the loop ends before.
+    void prove_life(std::function<void()> alive);
+
     // The time that rules compare; see Input.
     WallTime steady_now() const { return steady_.now(); }
 
@@ -77,7 +81,9 @@ private:
     };
 
     std::optional<Seconds> work(const std::stop_token& stop);
+    std::optional<Seconds> work_off(std::vector<Queued> batch, const std::stop_token& stop);
     std::vector<Queued> take_batch();
+    std::vector<std::function<void()>> take_proofs();
     // False: this loop ends while another program holds the tables.
     Result<bool> take_turn(const std::stop_token& stop);
     // Applies and commits; returns the outcome of each input. An exception or error is fatal.
@@ -92,6 +98,7 @@ private:
 
     std::mutex queue_mutex_;
     std::vector<Queued> queue_;
+    std::vector<std::function<void()>> proofs_;
     bool closed_ = false;  // nothing is queued any more
     Loop loop_;
 };

@@ -43,26 +43,26 @@ void Supervisor::ready() const {
 void Supervisor::stopping() const {
     send("STOPPING=1", 0);
 }
-void Supervisor::status(const std::string& text) const {
+bool Supervisor::status(const std::string& text) const {
     std::string line = text;
     std::replace(line.begin(), line.end(), '\n', ' ');
-    send("STATUS=" + line, 0);
+    return send("STATUS=" + line, MSG_DONTWAIT);
 }
 void Supervisor::alive() const {
     send("WATCHDOG=1", MSG_DONTWAIT);
 }
 
 // A datagram each, as the supervisor may bind its socket anew.
-void Supervisor::send(const std::string& message, int flags) const {
+bool Supervisor::send(const std::string& message, int flags) const {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    if (socket_.empty() || socket_.size() >= sizeof address.sun_path) return;
+    if (socket_.empty() || socket_.size() >= sizeof address.sun_path) return true;
     std::copy(socket_.begin(), socket_.end(), address.sun_path);
     if (socket_[0] == '@') address.sun_path[0] = '\0';  // a name without a file
     const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + socket_.size());
     const UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    ::sendto(fd.get(), message.data(), message.size(), flags | MSG_NOSIGNAL,
-             reinterpret_cast<const sockaddr*>(&address), length);
+    return ::sendto(fd.get(), message.data(), message.size(), flags | MSG_NOSIGNAL,
+                    reinterpret_cast<const sockaddr*>(&address), length) >= 0;
 }
 
 }  // namespace rm

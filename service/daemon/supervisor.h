@@ -17,15 +17,16 @@ public:
 
     void ready() const;
     void stopping() const;
-    void status(const std::string& text) const;  // a line for `systemctl status`
-    void alive() const;                          // never waits
+    // Neither waits for a supervisor that does not listen.
+    bool status(const std::string& text) const;  // for `systemctl status`; false: say it again
+    void alive() const;
 
     // How often the supervisor must be told that this process is alive: twice as often as it looks.
     // Nothing: it does not ask.
     std::optional<Seconds> alive_every() const { return alive_every_; }
 
 private:
-    void send(const std::string& message, int flags) const;
+    bool send(const std::string& message, int flags) const;  // false: it is not there
 
     std::string socket_;  // empty: there is none
     std::optional<Seconds> alive_every_;

@@ -98,7 +98,7 @@ class Units(unittest.TestCase):
             self.assertIn(needed, words_of(self.ranks, "After"))
         self.assertEqual(self.ranks["RemainAfterExit"], ["yes"])
         _, text = run(PROGRAMS / "ringmaster-worker", "stop-ranks", "--help")
-        grace = int(re.search(r"--stop-grace S \[(\d+)\]", text)[1])
+        grace = int(re.search(r"--stop-grace S=(\d+)", text)[1])
         self.assertGreaterEqual(seconds(self.ranks["TimeoutStopSec"][0]), 10 * grace)
 
 

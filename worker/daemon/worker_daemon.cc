@@ -396,12 +396,10 @@ private:
     // This loop comes here, and the session is not stuck, as it answers.
     void report_life(WorkerSession& session) {
         const bool connected = session.accepted();
-        if (connected != told_connected_) {
-            supervisor_.status(format("{} the controller at {}",
-                                      connected ? "in session with" : "no session with",
-                                      options_.controller));
+        const char* const words = connected ? "in session with" : "no session with";
+        if (connected != told_connected_ &&
+            supervisor_.status(format("{} the controller at {}", words, options_.controller)))
             told_connected_ = connected;
-        }
         const auto every = supervisor_.alive_every();
         if (!every || clock_.mono() - told_alive_ < *every) return;
         supervisor_.alive();

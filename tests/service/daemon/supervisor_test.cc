@@ -59,6 +59,20 @@ TEST(Supervisor, HearsOfTheDaemonOnAFileAndOnANameWithoutOne) {
     expect_words(Listener(format("@ringmaster-test-{}", ::getpid())));
 }
 
+// A loop that looks after ranks must not hang with it.
+TEST(Supervisor, ThatDoesNotListenKeepsNoDaemonWaiting) {
+    const TempDir dir;
+    const Listener listener(dir.file("notify"));
+    const Supervisor supervisor = Supervisor::from_environment();
+    int sent = 0;
+    while (sent < 10'000 && supervisor.status("x"))
+        ++sent;
+    EXPECT_LT(sent, 10'000);
+    supervisor.alive();
+    EXPECT_EQ(listener.next(), "STATUS=x");
+    EXPECT_TRUE(supervisor.status("y")) << "there is room again";
+}
+
 TEST(Supervisor, TakesItsWordsFromTheEnvironmentOfChildren) {
     ::setenv("NOTIFY_SOCKET", "/nowhere/notify", 1);
     ::setenv("WATCHDOG_USEC", "3000000", 1);
