@@ -55,9 +55,10 @@ public:
     }
     // As the controller does with what a survey has chosen.
     void accept_choices() {
+        const std::map<std::string, std::string> to = moved();
         for (SurveyNode& node : nodes) {
-            const auto chosen = moved().find(node.id.value);
-            if (chosen != moved().end()) node.address = chosen->second;
+            const auto chosen = to.find(node.id.value);
+            if (chosen != to.end()) node.address = chosen->second;
         }
     }
     std::map<std::string, std::string> moved() const {
