@@ -67,9 +67,10 @@ class Playbooks:
                 "ANSIBLE_COLLECTIONS_PATH": os.path.join(self.home, "collections"),
                 "ANSIBLE_PIPELINING": "1", "ANSIBLE_NOCOLOR": "1", "ANSIBLE_RETRY_FILES_ENABLED": "0",
                 "ANSIBLE_SSH_CONTROL_PATH_DIR": sockets, "ANSIBLE_HOST_KEY_CHECKING": "False",
-                "ANSIBLE_SSH_ARGS": "-o ControlMaster=auto -o ControlPersist=60s -o UserKnownHostsFile=/dev/null"}
+                "ANSIBLE_SSH_RETRIES": "3", "ANSIBLE_TIMEOUT": "60",
+                "ANSIBLE_SSH_ARGS": "-o ControlMaster=auto -o ControlPersist=600s -o UserKnownHostsFile=/dev/null"}
 
-    def play(self, inventory, name, *more, seconds=900, **variables):
+    def play(self, inventory, name, *more, seconds=1200, **variables):
         """Runs ringmaster.cluster.NAME and returns its end, whatever that is."""
         command = ["ansible-playbook", "-i", inventory, f"ringmaster.cluster.{name}", *more]
         for key, value in {**self.variables, **variables}.items():
