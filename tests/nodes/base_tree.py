@@ -8,7 +8,6 @@ import subprocess
 PACKAGES = "systemd systemd-sysv dbus openssh-server python3 python3-apt iproute2 procps nftables zstd ca-certificates"
 # Their packages lie in the tree, not installed: nodes have no way to the internet.
 OFFERED = "prometheus prometheus-alertmanager prometheus-node-exporter"
-MIRROR = "http://deb.debian.org/debian"
 # A node of the lab neither needs nor can run these; without them it boots in half of the time.
 MASKED = ("apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service "
           "fstrim.timer getty.target console-getty.service systemd-logind.service systemd-udevd.service "
@@ -24,13 +23,13 @@ chmod 700 "$1/root/.ssh"
 
 
 def recipe():
-    return hashlib.sha256("\n".join([PACKAGES, MIRROR, HOOK]).encode()).hexdigest()[:12]
+    return hashlib.sha256("\n".join([PACKAGES, HOOK]).encode()).hexdigest()[:12]
 
 
 def make(tree):
     """Makes the tree; on an idle machine it takes about a minute."""
     command = ["mmdebstrap", "--quiet", "--variant=minbase", "--include=" + ",".join(PACKAGES.split()),
-               "--skip=cleanup/apt", "--customize-hook=" + HOOK, "bookworm", tree, MIRROR]
+               "--skip=cleanup/apt", "--customize-hook=" + HOOK, "bookworm", tree]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     if done.returncode != 0:
         raise RuntimeError("mmdebstrap failed:\n" + done.stderr[-3000:])
