@@ -113,6 +113,17 @@ async function worksByKeyboard(browser, cluster, id) {
   await page.context().close();
 }
 
+/** Regression 142: a scroll event of the log that came after the log had left the page was an error. */
+async function scrollsWhileItLeaves(browser, cluster, id) {
+  const page = await browser.page(cluster.address);
+  await page.goto(`${cluster.address}/runs/${id}`);
+  const log = await page.waitForSelector("#log pre");
+  await page.click('a[href="/runs"]');
+  await page.waitForSelector("table.runs");
+  await log.evaluate((element) => element.dispatchEvent(new Event("scroll")));
+  await page.context().close();
+}
+
 /** `ringmaster web` serves the same page, live, to those who have its address. */
 async function opensThroughTheCommandLine(browser, cluster, id) {
   const { address, stop } = await cluster.web();
@@ -166,6 +177,7 @@ try {
   }
   await drawsThePlan(browser, cluster, first);
   await worksByKeyboard(browser, cluster, running);
+  await scrollsWhileItLeaves(browser, cluster, running);
   await opensThroughTheCommandLine(browser, cluster, running);
 
   const wrong = await statusFor(cluster.address, "evil.example");

@@ -1,3 +1,4 @@
+import type { TargetedEvent } from "preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { get, int } from "../api/client";
 import { useSteps } from "../api/live";
@@ -90,8 +91,9 @@ export function Logs({ job }: { job: Job }) {
   useEffect(() => {
     if (atEnd.current && ref.current) ref.current.scrollTop = ref.current.scrollHeight;
   }, [lines]);
-  const onScroll = () => {
-    const { scrollTop, clientHeight, scrollHeight } = ref.current!;
+  // The event may come after the text has left the page: it has the element, the reference no more.
+  const onScroll = (event: TargetedEvent<HTMLPreElement>) => {
+    const { scrollTop, clientHeight, scrollHeight } = event.currentTarget;
     atEnd.current = scrollTop + clientHeight > scrollHeight - 20;
   };
   return (
