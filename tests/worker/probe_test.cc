@@ -100,9 +100,11 @@ TEST(ProbeServer, HoldsNoMoreThanItsConnectionsAndServesOnceTheyHaveGone) {
 TEST(ProbeServer, ServesEveryAddressOnOnePort) {
     const std::vector<std::string> addresses = {"127.0.0.1", "127.0.0.2"};
     const auto server = ProbeServer::start(addresses, {0, 0}).value();
+    std::string nonce = kNonce;  // one for each: the server forgets one after its caller has left
     for (const std::string& address : addresses) {
-        server->expect({.nonce = kNonce});
-        RunProbe probe = probe_of(*server);
+        ++nonce.back();
+        server->expect({.nonce = nonce});
+        RunProbe probe = probe_of(*server, nonce);
         probe.address = address;
         EXPECT_EQ(probe_link(probe).error, "") << address;
     }
