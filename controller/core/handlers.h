@@ -30,6 +30,7 @@ void handle(Step& step, const NodeFilesChecked& input);   // questions.cc
 void handle(Step& step, const NodeRootProbed& input);     // root_probes.cc
 void handle(Step& step, const LinkDrifted& input);        // apply_node.cc
 void handle(Step& step, const DataAddressChosen& input);  // apply_node.cc
+void handle(Step& step, const ShapesKnown& input);        // apply_node.cc
 
 // A new attempt that carries out `plan`, with a rank on each device that the plan places.
 Attempt planned_attempt(Epoch epoch, const JobId& job, const Plan& plan,

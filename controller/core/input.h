@@ -120,6 +120,11 @@ struct DataAddressChosen {
     std::string address;
 };
 
+// The provider's shapes of the nodes' machines, as of its last list.
+struct ShapesKnown {
+    std::map<NodeId, std::string> shapes;
+};
+
 // The planner's answer from a snapshot with this planning version: a plan, or all reasons against
 // one.
 struct PlanReady {
@@ -142,7 +147,8 @@ using InputBody =
     std::variant<FoundCluster, Restored, SubmitJob, CancelJob, NodeHello, NodeSessionDown,
                  NodeUnreachable, NodeGone, NodeRemoved, NodeStatus, NodeRefused, DrainNode,
                  ResumeNode, AskToPublish, PlanReady, CommandsDue, NodeRoots, NodeDevices,
-                 NodeFilesChecked, NodeRootProbed, LinkDrifted, DataAddressChosen, StepMeasured>;
+                 NodeFilesChecked, NodeRootProbed, LinkDrifted, DataAddressChosen, ShapesKnown,
+                 StepMeasured>;
 
 struct Input {
     WallTime time;            // for people: jumps when the clock is set

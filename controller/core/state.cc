@@ -158,6 +158,27 @@ const Node* find_node(const State& state, const NodeId& id) {
     return find_in(state.nodes, id);
 }
 
+PriceList prices_by_kind(const State& state) {
+    PriceList prices = state.prices;
+    std::map<std::string, Rates> highest;
+    for (const auto& [id, node] : state.nodes) {
+        if (node.state == NodeState::gone) continue;
+        for (const DeviceInfo& device : node.inventory.devices) {
+            const Rates rates = rates_of(state, node, device.kind);
+            Rates& kind = highest.emplace(device.kind, rates).first->second;
+            if (rates.price.per_device_hour > kind.price.per_device_hour) kind = rates;
+        }
+    }
+    for (const auto& [kind, rates] : highest)
+        prices[kind] = rates;
+    return prices;
+}
+
+Rates rates_of(const State& state, const Node& node, const std::string& kind) {
+    const std::string* shape = find_in(state.shapes, node.id);
+    return rates_of(state.prices, kind, shape == nullptr ? "" : *shape);
+}
+
 const DeviceInfo* find_device(const Node& node, int index) {
     for (const DeviceInfo& device : node.inventory.devices) {
         if (device.index == index) return &device;

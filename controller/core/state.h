@@ -196,6 +196,7 @@ struct State {
     std::string checkpoint_root;  // for jobs without checkpoint.dir
     Seconds max_bypass = kMaxBypass;
     PriceList prices;
+    std::map<NodeId, std::string> shapes;  // of machines that a provider lists: "l40s-48gb.10x"
     std::map<std::pair<NodeId, NodeId>, LinkAlarm> degraded_links;  // by ends: from, to
     std::uint64_t version = 0;           // of the whole state, since this start
     std::uint64_t planning_version = 1;  // of everything a plan depends on
@@ -228,6 +229,11 @@ const Job* find_job(const State& state, const JobId& id);
 const Attempt* find_attempt(const State& state, Epoch epoch);
 const Node* find_node(const State& state, const NodeId& id);
 const DeviceInfo* find_device(const Node& node, int index);
+// The rates of each kind of device: by the shapes of its machines, where the list has them. A kind
+// of several rates has those of the highest price, so that no plan costs more than it says.
+PriceList prices_by_kind(const State& state);
+// The rates of a device of this kind on this node.
+Rates rates_of(const State& state, const Node& node, const std::string& kind);
 // The status that the node's worker has reported in this session; null: none.
 const AttemptStatus* find_status(const Node& node, Epoch epoch);
 const RankStatus* find_status(const Node& node, Epoch epoch, int rank);

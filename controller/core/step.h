@@ -53,6 +53,11 @@ public:
         change(state_.degraded_links);
         ++state_.version;
     }
+    // A provider tells them again: no event.
+    void change_shapes(std::map<NodeId, std::string> shapes) {
+        state_.shapes = std::move(shapes);
+        ++state_.version;
+    }
     // Records an event for which is_note() holds.
     void note(std::string_view event, std::string subject, std::vector<Field> fields);
 

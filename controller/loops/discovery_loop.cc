@@ -7,9 +7,17 @@ namespace {
 
 constexpr Seconds kLongestPause{300};
 
+std::map<NodeId, std::string> shapes_of(const Matches& matches) {
+    std::map<NodeId, std::string> shapes;
+    for (const auto& [node, machine] : matches) {
+        if (!machine.shape.empty()) shapes[node] = machine.shape;
+    }
+    return shapes;
+}
+
 }  // namespace
 
-DiscoveryLoop::DiscoveryLoop(const DiscoveryOptions& options, const ControlLoop& control,
+DiscoveryLoop::DiscoveryLoop(const DiscoveryOptions& options, ControlLoop& control,
                              const Clock& clock)
     : provider_(options.provider ? options.provider() : nullptr),
       every_(options.every),
@@ -35,6 +43,7 @@ void DiscoveryLoop::keep(std::vector<Machine> machines) {
     matches_ = matches_of(reconcile(machines, known, matches_));
     machines_ = std::move(machines);
     problem_.clear();
+    control_.post(ShapesKnown{shapes_of(matches_)});
 }
 
 Seconds DiscoveryLoop::after_failure(const Error& error) {

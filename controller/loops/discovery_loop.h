@@ -21,10 +21,11 @@ struct DiscoveryOptions {
 };
 
 // Asks the provider for its machines, on a thread of its own, and after a failure less often. The
-// answers are facts of the present: no table keeps them.
+// answers are facts of the present: no table keeps them. The control loop learns the shapes of the
+// nodes' machines, which prices depend on.
 class DiscoveryLoop {
 public:
-    DiscoveryLoop(const DiscoveryOptions& options, const ControlLoop& control, const Clock& clock);
+    DiscoveryLoop(const DiscoveryOptions& options, ControlLoop& control, const Clock& clock);
 
     // The machines of the last look beside the nodes of now. Not inside ControlLoop::read().
     MachinesView view() const;
@@ -38,7 +39,7 @@ private:
     const std::unique_ptr<Provider> provider_;
     const Seconds every_;
     const std::string command_;
-    const ControlLoop& control_;
+    ControlLoop& control_;
     const Clock& clock_;
     RepeatedEvent failed_{"discovery_failed"};
     Seconds pause_;

@@ -20,9 +20,16 @@ double machine_kwh(const PowerFigures& power, double device_hours, double joules
 
 }  // namespace
 
-Rates rates_of(const PriceList& prices, const std::string& kind) {
-    const auto found = prices.find(kind);
-    return found == prices.end() ? Rates() : found->second;
+std::string family_of(const std::string& shape) {
+    return shape.substr(0, shape.find('.'));
+}
+
+Rates rates_of(const PriceList& prices, const std::string& kind, const std::string& shape) {
+    for (const std::string& name : {shape, family_of(shape), kind}) {
+        const auto found = prices.find(name);
+        if (found != prices.end()) return found->second;
+    }
+    return {};
 }
 
 RunCost cost_of(const Rates& rates, int devices, Seconds time, double joules) {

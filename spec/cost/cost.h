@@ -35,8 +35,12 @@ struct Rates {
     PowerFigures power;
     bool operator==(const Rates&) const = default;
 };
-using PriceList = std::map<std::string, Rates>;                    // by kind of device
-Rates rates_of(const PriceList& prices, const std::string& kind);  // none: all 0
+// By kind of device ("L40S"), by shape of machines ("l40s-48gb.10x") or by a shape's family
+// ("l40s-48gb"); always those of one device.
+using PriceList = std::map<std::string, Rates>;
+// The shape's own rates, or else its family's, or else the kind's. None: all 0.
+Rates rates_of(const PriceList& prices, const std::string& kind, const std::string& shape = "");
+std::string family_of(const std::string& shape);  // up to the dot
 
 // The cost of devices that are held for a time; 0 where a figure is not known.
 struct RunCost {

@@ -23,8 +23,26 @@ protected:
     ~Fleet() override { EXPECT_EQ(files_with_keys(), "") << "keys were written"; }
 
     void start_with_provider() {
-        start_controller(
-            {"--http", "127.0.0.1:0", "--provider", "crusoe", "--provider-every", "0.3 s"});
+        write_file(path("prices.yaml"),
+                   "l40s-48gb.10x:\n  price: {per_device_hour: 1.25, currency: USD, date: "
+                   "2026-11-01}\n");
+        start_controller({"--http", "127.0.0.1:0", "--provider", "crusoe", "--provider-every",
+                          "0.3 s", "--prices", path("prices.yaml")});
+    }
+    std::string metrics() {
+        const Json info = Json::parse(read_file(path("c/controller.json")));
+        return http_get(info["http"], "/metrics");
+    }
+    // Counts nodes with a price, once the provider's list has the shapes of their machines.
+    bool have_price(int count) {
+        return wait_until(Seconds{20}, [&] {
+            const std::string page = metrics();
+            int priced = 0;
+            for (std::size_t at = 0;
+                 (at = page.find("ringmaster_node_price_per_hour{", at)) != page.npos; ++at)
+                priced += page.substr(page.find("} ", at), 6) == "} 1.25";
+            return priced == count;
+        });
     }
     void start_named(const std::string& name) {
         workers_[name] = start({program("ringmaster-worker"), "--state", path(name), "--controller",
@@ -83,6 +101,7 @@ TEST_F(Fleet, MachinesGetWorkersAndGo) {
 
     start_named("w0");
     ASSERT_TRUE(wait_for_machines("w1:unprovisioned")) << machines();
+    ASSERT_TRUE(have_price(1)) << metrics();
     submit_job({.stages = "  - {context: 256, batch: 512, tokens: 51200000, "
                           "learning_rate: 1e-3}\n"});
     EXPECT_TRUE(wait_until(Seconds{20}, [&] {
@@ -95,6 +114,10 @@ TEST_F(Fleet, MachinesGetWorkersAndGo) {
     ASSERT_TRUE(wait_until(Seconds{60}, [&] { return job().value("state", "") == "running"; }))
         << job().dump(2);
     EXPECT_EQ(machines(), "");
+    EXPECT_TRUE(have_price(2)) << metrics();
+    EXPECT_NE(metrics().find(format("ringmaster_run_cost{{currency=\"USD\",run=\"{}\"}}", job_)),
+              std::string::npos)
+        << "its plan has the rates of its machines' shape: " << metrics();
     const Finished busy = fleet({"delete", "w1", "--yes"});
     EXPECT_EQ(busy.code, 4) << busy.err;
     EXPECT_NE(busy.err.find(job_), busy.err.npos) << busy.err;
@@ -105,9 +128,7 @@ TEST_F(Fleet, MachinesGetWorkersAndGo) {
     EXPECT_EQ(deleted.code, 0) << deleted.err;
     EXPECT_EQ(deleted.out, "w1\n");
     ASSERT_TRUE(wait_for_machines("w1:gone")) << machines();
-    const Json info = Json::parse(read_file(path("c/controller.json")));
-    EXPECT_NE(http_get(info["http"], "/metrics").find("ringmaster_machines{state=\"gone\"} 1"),
-              std::string::npos);
+    EXPECT_NE(metrics().find("ringmaster_machines{state=\"gone\"} 1"), std::string::npos);
 
     fake_.control({{"faults", std::vector<std::string>(100, "500")}});
     EXPECT_TRUE(wait_until(Seconds{20}, [&] {

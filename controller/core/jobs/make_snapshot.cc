@@ -218,7 +218,7 @@ std::vector<PlanningDevice> planning_devices(const State& state) {
 PlanningSnapshot planning_snapshot(const State& state, WallTime now) {
     PlanningSnapshot snapshot{
         .version = state.planning_version, .now = now, .max_bypass = state.max_bypass};
-    snapshot.prices = state.prices;
+    snapshot.prices = prices_by_kind(state);
     const std::vector<const Job*> pending = queue(state);
     Files files(state, now);
     for (std::size_t i = 0; i < pending.size(); ++i) {
@@ -237,7 +237,7 @@ PlanningSnapshot planning_snapshot(const State& state, WallTime now) {
 PlanningSnapshot idle_snapshot(const State& state, const JobSpec& spec, WallTime now) {
     PlanningSnapshot snapshot{
         .version = state.planning_version, .now = now, .max_bypass = state.max_bypass};
-    snapshot.prices = state.prices;
+    snapshot.prices = prices_by_kind(state);
     snapshot.pending.push_back(
         {.id = {"planned"}, .spec = spec, .waiting_since = now, .excluded = {}, .waits = {}});
     set_devices(state, snapshot);

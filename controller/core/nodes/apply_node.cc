@@ -307,6 +307,12 @@ void handle(Step& step, const DataAddressChosen& input) {
     step.planning_changed();
 }
 
+void handle(Step& step, const ShapesKnown& input) {
+    if (step.state().shapes == input.shapes) return;
+    step.change_shapes(input.shapes);
+    step.planning_changed();
+}
+
 void handle(Step& step, const LinkDrifted& input) {
     const State& state = step.state();
     const std::pair ends{input.from, input.to};

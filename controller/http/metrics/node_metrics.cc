@@ -15,7 +15,7 @@ constexpr std::size_t kMostPending = 100;
 std::map<std::string, double> prices_of(const State& state, const Node& node) {
     std::map<std::string, double> prices;
     for (const DeviceInfo& device : node.inventory.devices) {
-        const Price price = rates_of(state.prices, device.kind).price;
+        const Price price = rates_of(state, node, device.kind).price;
         if (price.per_device_hour > 0) prices[price.currency] += price.per_device_hour;
     }
     return prices;
