@@ -1,8 +1,11 @@
 #include "cli/fleet/startup_script.h"
 
+#include <algorithm>
 #include <string_view>
 
+#include "base/text.h"
 #include "service/security/tokens.h"
+#include "spec/machine/roots.h"
 
 namespace rm {
 namespace {
@@ -27,23 +30,39 @@ controller: @CONTROLLER@
 join-token: /etc/ringmaster/join-token
 ca-fingerprint: @FINGERPRINT@
 state: /var/lib/ringmaster-worker
-END_OF_CONFIGURATION
+@ROOTS@END_OF_CONFIGURATION
 systemctl enable ringmaster-worker.service
 systemctl restart ringmaster-worker.service
 )";
 
 // Words of a YAML file and of a shell script that need no quotes there.
-bool is_plain(std::string_view text) {
+bool is_plain(std::string_view text, std::string_view also = "") {
     constexpr std::string_view kPlain =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-[]";
-    return !text.empty() && text.find_first_not_of(kPlain) == text.npos;
+    return !text.empty() && text.find_first_not_of(format("{}{}", kPlain, also)) == text.npos;
 }
 
 void fill(std::string& script, std::string_view place, std::string_view value) {
     script.replace(script.find(place), place.size(), value);
 }
 
+Status check_root(const std::string& root) {
+    const std::size_t equals = std::min(root.find('='), root.size());
+    const std::string_view path = std::string_view(root).substr(equals);
+    const bool is_path = path.starts_with("=/") && is_plain(path.substr(1), "/");
+    if (is_path && check_root_name(root.substr(0, equals)).ok()) return {};
+    return invalid_argument("--root '{}' is not NAME=PATH, as share=/srv/share", root);
+}
+
+// A member of worker.yaml; nothing where there are none.
+std::string roots_text(const std::vector<std::string>& roots) {
+    if (roots.empty()) return "";
+    return format("root:\n  - {}\n", join(roots, "\n  - "));
+}
+
 Status check(const JoinLine& join) {
+    for (const std::string& root : join.roots)
+        RM_RETURN_IF_ERROR(check_root(root));
     const bool has_port = join.controller.rfind(':') != std::string::npos;
     if (!is_plain(join.controller) || !has_port)
         return invalid_argument("--controller '{}' is not HOST:PORT", join.controller);
@@ -70,6 +89,7 @@ Result<std::string> startup_script(const JoinLine& join) {
     fill(script, "@TOKEN@", token);
     fill(script, "@CONTROLLER@", join.controller);
     fill(script, "@FINGERPRINT@", join.ca_fingerprint);
+    fill(script, "@ROOTS@", roots_text(join.roots));
     return script;
 }
 

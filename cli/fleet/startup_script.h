@@ -1,15 +1,17 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
 namespace rm {
 
 struct JoinLine {
-    std::string controller;      // host:7070
-    std::string token_file;      // of `ringmaster token create --role join`
-    std::string ca_fingerprint;  // "sha256:" and 64 hexadecimal digits
+    std::string controller;          // host:7070
+    std::string token_file;          // of `ringmaster token create --role join`
+    std::string ca_fingerprint;      // "sha256:" and 64 hexadecimal digits
+    std::vector<std::string> roots;  // "share=/srv/share", as the cluster's other workers have them
 };
 
 // A script that a new machine runs once, as root: it writes the token into a file of the worker

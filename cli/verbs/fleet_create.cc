@@ -38,6 +38,9 @@ struct FleetCreateOptions : FleetOptions {
     std::string fingerprint =
         add("--ca-fingerprint", fingerprint, "Of the controller's CA certificate: sha256:HEX",
             {.type = "SHA256", .needs = "--controller"});
+    std::vector<std::string> roots =
+        add("--root", roots, "Directories that jobs may use there, as on the other workers",
+            {.type = "NAME=PATH", .needs = "--join-token"});
     std::string prices =
         add("--prices", prices, "What devices cost (docs/formats/prices.md)", {.type = "FILE"});
     double price = add("--price", price, "What one machine costs per hour, in USD",
@@ -71,7 +74,8 @@ Result<std::string> script_of(const FleetCreateOptions& options) {
     if (options.join_token.empty()) return std::string();
     return startup_script({.controller = options.controller,
                            .token_file = options.join_token,
-                           .ca_fingerprint = options.fingerprint});
+                           .ca_fingerprint = options.fingerprint,
+                           .roots = options.roots});
 }
 
 Result<MachineOrder> order_of(const FleetCreateOptions& options) {

@@ -59,9 +59,10 @@ protected:
         token_file_ = dir_ / "token";
         EXPECT_TRUE(write_file_atomically(token_file_, token_ + "\n").ok());
     }
-    Result<std::string> script(std::string controller = "10.0.0.1:7070", std::string print = "") {
+    Result<std::string> script(std::string controller = "10.0.0.1:7070", std::string print = "",
+                               std::vector<std::string> roots = {}) {
         if (print.empty()) print = "sha256:" + std::string(64, 'a');
-        return startup_script({controller, token_file_, print});
+        return startup_script({controller, token_file_, print, std::move(roots)});
     }
     const std::string token_ = "rm_" + std::string(64, '7');
     TempDir dir_;
@@ -77,6 +78,14 @@ TEST_F(StartupScript, PutsTheTokenIntoAFileAndIntoNoCommand) {
     EXPECT_LT(text.find("umask 077"), at);
     EXPECT_NE(text.find("controller: 10.0.0.1:7070\n"), text.npos);
     EXPECT_EQ(text.find('@'), text.npos) << "no place is left open";
+}
+
+TEST_F(StartupScript, DeclaresTheRootsOfTheOtherWorkers) {
+    const std::string two = script("10.0.0.1:7070", "", {"data=/srv/data", "s=/mnt/s-1"}).value();
+    EXPECT_NE(two.find("\nroot:\n  - data=/srv/data\n  - s=/mnt/s-1\nEND_OF"), two.npos) << two;
+    EXPECT_EQ(script().value().find("root:"), std::string::npos);
+    for (const char* wrong : {"data", "=/srv", "data=srv", "data=/a b", "d=/$(reboot)", "a=/x\ny"})
+        EXPECT_FALSE(script("10.0.0.1:7070", "", {wrong}).ok()) << wrong;
 }
 
 TEST_F(StartupScript, RefusesWhatWouldBeCode) {
