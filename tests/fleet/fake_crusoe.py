@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Crusoe Cloud's API on loopback, as far as Ringmaster uses it, written from its published facts.
 
-usage: fake_crusoe.py PORT_FILE [--machine NAME=ADDRESS]... [--page N] [--stock N] [--slow N]
+usage: fake_crusoe.py PORT_FILE [--machine NAME=ADDRESS]... [--page N] [--stock N] [--slow N] [--addresses-after IP]
 
 Every request must have a valid signature and a timestamp within five minutes. Beside the API, POST /control takes a JSON
 object from tests: {"faults": [...]} is what happens to the next requests, one each ("500", "429", "drop", "drop-after",
@@ -15,6 +15,7 @@ import datetime
 import hashlib
 import hmac
 import http.server
+import ipaddress
 import json
 import os
 import re
@@ -49,14 +50,14 @@ class Cloud:
         self.lock = threading.RLock()
         self.machines, self.operations, self.faults, self.seen = [], {}, [], []
         self.page, self.stock, self.slow, self.fail_after = options.page, options.stock, options.slow, None
-        self.made = 0
+        self.made, self.base = 0, ipaddress.ip_address(options.addresses_after)
         for text in options.machine:
             name, address = text.split("=")
             self.add(name, "l40s-48gb.10x", address)
 
     def add(self, name, shape, address=None, location="us-east1-a"):
         self.made += 1
-        address = address or f"10.9.0.{self.made}"
+        address = address or str(self.base + self.made)
         # Half of the states come with their prefix, as in the service.
         state = "STATE_RUNNING" if self.made % 2 else "RUNNING"
         machine = {"id": f"11111111-0000-0000-0000-{self.made:012}", "name": name, "type": shape, "state": state,
@@ -240,6 +241,7 @@ def main():
     parser.add_argument("--page", type=int, default=2)
     parser.add_argument("--stock", type=int)
     parser.add_argument("--slow", type=int, default=1)
+    parser.add_argument("--addresses-after", default="10.9.0.0")
     Handler.cloud = Cloud(parser.parse_args())
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     path = parser.parse_args().port_file

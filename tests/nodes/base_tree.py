@@ -7,7 +7,7 @@ import subprocess
 
 PACKAGES = "systemd systemd-sysv dbus openssh-server python3 python3-apt iproute2 procps nftables zstd ca-certificates"
 # Their packages lie in the tree, not installed: nodes have no way to the internet.
-OFFERED = "prometheus prometheus-alertmanager prometheus-node-exporter"
+OFFERED = "prometheus prometheus-alertmanager prometheus-node-exporter ansible-core openssh-client"
 # A node of the lab neither needs nor can run these; without them it boots in half of the time.
 MASKED = ("apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service "
           "fstrim.timer getty.target console-getty.service systemd-logind.service systemd-udevd.service "
@@ -15,7 +15,8 @@ MASKED = ("apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_
 
 HOOK = f"""set -e
 rm -f "$1"/var/cache/apt/archives/*.deb
-chroot "$1" apt-get -qq --no-install-recommends --download-only install {OFFERED}
+echo 'APT::Install-Recommends "false";' >"$1/etc/apt/apt.conf.d/90lab"
+chroot "$1" apt-get -qq --download-only install {OFFERED}
 chroot "$1" systemctl mask --quiet {MASKED}
 mkdir -p "$1/var/log/journal" "$1/root/.ssh"
 chmod 700 "$1/root/.ssh"
@@ -33,6 +34,10 @@ def make(tree):
     done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     if done.returncode != 0:
         raise RuntimeError("mmdebstrap failed:\n" + done.stderr[-3000:])
+
+
+def cache_of(build):
+    return os.path.join(build, "tests", "cache")
 
 
 def base_tree(cache):

@@ -27,5 +27,9 @@ cat /proc/sys/kernel/random/uuid >"$tree/dev/shm/boot_id"
 mount --bind "$tree/dev/shm/boot_id" "$tree/proc/sys/kernel/random/boot_id"
 ln -s pts/ptmx "$tree/dev/ptmx"
 touch "$tree/dev/console"
-exec env -i container=lxc PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot "$tree" /lib/systemd/systemd
+# Not chroot: the kernel allows no user namespaces there, which units with PrivateUsers= need.
+cd "$tree"
+pivot_root . .
+umount --lazy .
+exec env -i container=lxc PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd
 ' boot "$tree"

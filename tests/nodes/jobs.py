@@ -2,6 +2,7 @@
 import csv
 import io
 import json
+import struct
 
 from node import wait_until
 
@@ -13,9 +14,13 @@ stages:
 parallel: {{ring: 2, data: 2}}
 memory: {{tile: 64}}
 evaluate: {{tokens: 4K}}
-checkpoint: {{dir: {share}/checkpoints/{name}, every: 25 steps}}
+checkpoint: {{dir: {share}/checkpoints/{name}, every: 50 steps}}
 """
 TOKENS_OF_STEP = 1024
+
+
+def float32(text):
+    return struct.unpack("f", struct.pack("f", float(text)))[0]
 
 
 class Jobs:
@@ -73,7 +78,11 @@ class Jobs:
         return shown
 
     def losses(self, job):
-        """Loss by step, as `export-curves` has them."""
+        """Loss by step, as `export-curves` has them, in the float32 that the controller keeps once a step is old."""
         text = self.cli(f"export-curves {job} --format csv --out /tmp/curves >/dev/null && cat /tmp/curves/{job}.csv").stdout
         rows = list(csv.DictReader(io.StringIO(text)))
-        return {int(row["step"]): row["loss"] for row in rows if row.get("loss")}
+        return {int(row["step"]): float32(row["loss"]) for row in rows if row.get("loss")}
+
+    def last_loss(self, job):
+        """With all of its bits."""
+        return self.show(job)["lastStep"]["loss"]

@@ -1,4 +1,5 @@
 """A machine of the lab: a Debian tree whose process 1 is systemd, reached by ssh."""
+import contextlib
 import os
 import shutil
 import signal
@@ -15,6 +16,19 @@ def run(*argv, **more):
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(argv)}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
+
+
+@contextlib.contextmanager
+def step(text):
+    """Prints how long a step took."""
+    begin = time.monotonic()
+    yield
+    print(f"{time.monotonic() - begin:7.1f} s  {text}", flush=True)
+
+
+def expect(true, message):
+    if not true:
+        raise AssertionError(message)
 
 
 def wait_until(true, seconds, what):

@@ -1,21 +1,11 @@
 """Machines on one network: nodes on a bridge in this test's own network namespace (sandbox.py)."""
-import contextlib
 import os
 import subprocess
-import time
 
 import base_tree
-from node import Node, run
+from node import Node, run, step
 
 GATEWAY = "10.78.0.1"
-
-
-@contextlib.contextmanager
-def step(text):
-    """Prints how long a step took."""
-    begin = time.monotonic()
-    yield
-    print(f"{time.monotonic() - begin:7.1f} s  {text}", flush=True)
 
 
 class NodeLab:
@@ -45,8 +35,9 @@ class NodeLab:
         os.mkdir(group)
         return group
 
-    def boot(self, names, shared=None):
-        """Makes and boots nodes with these names; `shared` maps paths in the nodes to directories of this machine."""
+    def boot(self, names, shared=None, prepare=lambda node: None):
+        """Makes and boots nodes with these names; `shared` maps paths in the nodes to directories of this machine, and
+        `prepare` changes a node's tree before it boots."""
         addresses = {name: f"10.78.0.{10 + i}" for i, name in enumerate(names, len(self.nodes))}
         hosts = "127.0.0.1 localhost\n" + "".join(f"{a} {n}\n" for n, a in addresses.items())
         with open(self.key + ".pub", encoding="utf-8") as key:
@@ -58,10 +49,11 @@ class NodeLab:
                 node.make_tree(self.base, public, hosts)
                 for path, directory in (shared or {}).items():
                     node.share(directory, path)
+                prepare(node)
                 node.connect("lab", GATEWAY)
                 node.boot()
-            for node in self.nodes.values():
-                node.wait_for_ssh()
+            for name in names:
+                self.nodes[name].wait_for_ssh()
 
     def ssh_options(self):
         return ["-i", self.key, "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """From bare machines to a cluster, by the collection: one controller and four workers that boot with systemd.
 
-usage: nodes_test.py BUILD_DIR [site] [reboots] [upgrade] [remove] [monitoring]    all by default; each begins with site
+usage: nodes_test.py BUILD_DIR [site] [reboots] [upgrade] [remove] [monitoring] [rented]
+       all by default; each begins with a cluster made by site.yml
 
 Exit code 77: this machine cannot boot nodes, and the output says why. RM_NODES_KEEP=1 keeps the nodes' files.
 """
@@ -13,22 +14,18 @@ import traceback
 
 import archives
 import base_tree
+import rented
 import sandbox
 from jobs import Jobs
-from node import wait_until
-from node_lab import NodeLab, step
+from node import expect, step, wait_until
+from node_lab import NodeLab
 from playbooks import Playbooks
 
 CONTROLLER = "control"
 WORKERS = ["worker1", "worker2", "worker3", "worker4"]
 SHARE = "/srv/ringmaster"
-PARTS = ["site", "reboots", "upgrade", "remove", "monitoring"]
-STEPS = 300
-
-
-def expect(true, message):
-    if not true:
-        raise AssertionError(message)
+PARTS = ["site", "reboots", "upgrade", "remove", "monitoring", "rented"]
+STEPS = 600
 
 
 class Cluster:
@@ -40,8 +37,9 @@ class Cluster:
         self.make_share()
         with step("the archive"):
             self.archive = archives.make(build, os.path.join(directory, "archive"))
-        self.lab = NodeLab(directory, cache_of(build))
-        self.lab.boot([CONTROLLER, *WORKERS], {SHARE: self.share})
+        self.lab = NodeLab(directory, base_tree.cache_of(build))
+        self.shared = {SHARE: self.share}
+        self.lab.boot([CONTROLLER, *WORKERS], self.shared)
         self.jobs = Jobs(self.lab, CONTROLLER, SHARE)
         groups = {"ringmaster_controller": [CONTROLLER], "ringmaster_workers": WORKERS}
         watched = {"ringmaster_exporters": [CONTROLLER, *WORKERS], "ringmaster_monitoring": [CONTROLLER]}
@@ -50,6 +48,7 @@ class Cluster:
         self.plain = self.playbooks.inventory("plain.ini", {**groups, **{name: [] for name in watched}})
         self.monitored = self.playbooks.inventory("monitored.ini", {**groups, **watched})
         self.targets = []
+        self.last_loss = None
 
     def make_share(self):
         """Text and room for checkpoints, as on a shared file system."""
@@ -82,21 +81,16 @@ class Cluster:
         return archives.variant(self.archive, version, os.path.join(self.directory, "archive-" + version), **what)
 
     def journals(self):
-        """The last words of every daemon, for a failure."""
+        """The last words of every daemon and of the controller's failed units, for a failure."""
+        print(self.lab.on(CONTROLLER, "systemctl --failed --plain --no-legend | while read -r unit _; do "
+                          "journalctl --no-pager -n 30 -u $unit; done", check=False).stdout, file=sys.stderr)
         for name, node in self.lab.nodes.items():
             print(f"== {name}\n{node.journal('-n', '60', '-o', 'short-unix', '_COMM=ringmaster-work', '_COMM=ringmaster-cont')}", file=sys.stderr)
 
 
-def cache_of(build):
-    return os.path.join(build, "tests", "cache")
-
-
-def check_site(cluster):
-    """From nothing; the second run and --check change nothing."""
+def make_cluster(cluster):
+    """From nothing."""
     cluster.play("site.yml", "site").expect_success()
-    cluster.play("site.yml again", "site").expect_no_change()
-    cluster.play("site.yml --check --diff of two machines", "site", "--check", "--diff", "--limit",
-                 f"{CONTROLLER},{WORKERS[0]}").expect_no_change()
     nodes = cluster.jobs.json_of("nodes")
     names = sorted(node["inventory"]["hostname"] for node in nodes)
     expect(names == WORKERS, f"nodes: {names}")
@@ -106,12 +100,20 @@ def check_site(cluster):
         expect("join-token" not in left, f"{name} keeps its token: {left}")
 
 
+def check_site(cluster):
+    """The second run and --check change nothing."""
+    cluster.play("site.yml again", "site").expect_no_change()
+    cluster.play("site.yml --check --diff of two machines", "site", "--check", "--diff", "--limit",
+                 f"{CONTROLLER},{WORKERS[0]}").expect_no_change()
+
+
 def undisturbed(cluster):
     """The losses of a job that nothing disturbs."""
     with step(f"a job of {STEPS} steps across four nodes"):
         job = cluster.jobs.submit("undisturbed", STEPS)
         shown = cluster.jobs.wait_for_end(job)
     expect(len(shown["attempts"]) == 1, f"attempts: {shown['attempts']}")
+    cluster.last_loss = cluster.jobs.last_loss(job)
     losses = cluster.jobs.losses(job)
     expect(sorted(losses) == list(range(1, STEPS + 1)), f"steps with a loss: {sorted(losses)[:5]}... of {len(losses)}")
     return losses
@@ -145,6 +147,7 @@ def check_reboots(cluster, losses):
     print_attempts(shown)
     expect(len(shown["attempts"]) >= 2, "the reboot of a worker ended no attempt")
     expect_same(losses, cluster.jobs.losses(job))
+    expect(cluster.jobs.last_loss(job) == cluster.last_loss, "the last losses differ in some bits")
 
 
 class Watch(threading.Thread):
@@ -236,18 +239,23 @@ def check_monitoring(cluster):
         raise AssertionError(f"targets: {cluster.targets}") from late
 
 
-def run_parts(build, parts):
-    cluster = Cluster(build, os.environ[sandbox.INSIDE])
+def run_parts(build, directory, parts):
+    cluster = Cluster(build, directory)
     checks = {"reboots": check_reboots, "upgrade": check_upgrade}
     try:
-        check_site(cluster)
-        losses = undisturbed(cluster)
-        for part in [p for p in checks if p in parts]:
+        make_cluster(cluster)
+        if "site" in parts:
+            check_site(cluster)
+        disturbing = [part for part in checks if part in parts]
+        losses = undisturbed(cluster) if disturbing else None
+        for part in disturbing:
             checks[part](cluster, losses)
         if "remove" in parts:
             check_remove(cluster)
         if "monitoring" in parts:
             check_monitoring(cluster)
+        if "rented" in parts:
+            rented.check_rented(cluster, CONTROLLER, WORKERS)
     except Exception:
         traceback.print_exc()
         cluster.journals()
@@ -263,15 +271,7 @@ def main():
         print(__doc__, file=sys.stderr)
         return 2
     build = os.path.abspath(sys.argv[1])
-    if sandbox.INSIDE in os.environ:
-        return run_parts(build, sys.argv[2:] or PARTS)
-    if why := sandbox.why_no_nodes():
-        print(f"skipped: {why}")
-        return sandbox.SKIPPED
-    # Before the nodes' network: this needs the internet once.
-    with step("the base tree"):
-        base_tree.base_tree(cache_of(build))
-    return sandbox.run_inside(os.path.join(build, "tests", "nodes"))
+    return sandbox.main(build, lambda directory: run_parts(build, directory, sys.argv[2:] or PARTS))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,9 @@ import subprocess
 import sys
 import tempfile
 
+import base_tree
+from node import step
+
 SKIPPED = 77
 INSIDE = "RM_NODES_SANDBOX"
 PR_SET_PDEATHSIG = 1
@@ -68,6 +71,19 @@ def run_inside(parent):
             else:
                 shutil.rmtree(directory, ignore_errors=True)
             remove_cgroups(directory)
+
+
+def main(build, test):
+    """Runs test(directory) in namespaces of its own, and returns its exit code; `directory` ends with the test."""
+    if INSIDE in os.environ:
+        return test(os.environ[INSIDE])
+    if why := why_no_nodes():
+        print(f"skipped: {why}")
+        return SKIPPED
+    # Before the nodes' network: this needs the internet once.
+    with step("the base tree"):
+        base_tree.base_tree(base_tree.cache_of(build))
+    return run_inside(os.path.join(build, "tests", "nodes"))
 
 
 def remove_cgroups(directory):
