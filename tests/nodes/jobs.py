@@ -6,6 +6,7 @@ import struct
 
 from node import wait_until
 
+# Shutdowns use no retry.
 JOB = """name: {name}
 model: {{preset: micro}}
 data: {{path: {share}/text}}
@@ -15,6 +16,7 @@ parallel: {{ring: 2, data: 2}}
 memory: {{tile: 64}}
 evaluate: {{tokens: 4K}}
 checkpoint: {{dir: {share}/checkpoints/{name}, every: 50 steps}}
+retry: {{max: 0}}
 """
 TOKENS_OF_STEP = 1024
 
@@ -61,6 +63,13 @@ class Jobs:
             wait_until(there, seconds, f"job {job}: step {step}")
         except TimeoutError as late:
             raise TimeoutError(f"{late}\n{self.why(job)}") from late
+
+    def wait_for_attempts(self, job, count, seconds=120):
+        """Until the newest of `count` attempts trains."""
+        def trains():
+            attempts = self.show(job).get("attempts", [])
+            return len(attempts) == count and attempts[-1].get("state") == "running"
+        wait_until(trains, seconds, f"job {job}: attempt {count}")
 
     def why(self, job):
         return self.cli(f"explain {job}", check=False).stdout + json.dumps(self.show(job), indent=1)[-5000:]

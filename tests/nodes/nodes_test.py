@@ -133,19 +133,21 @@ def print_attempts(shown):
 
 
 def check_reboots(cluster, losses):
-    """Reboots of a worker and of the controller leave no trace in the losses."""
+    """Reboots of each worker and of the controller leave no trace in the losses."""
     job = cluster.jobs.submit("rebooted", STEPS)
     cluster.jobs.wait_for_step(job, 40)
-    with step("a worker reboots"):
-        cluster.lab.nodes["worker2"].reboot()
-    with step("its job goes on"):
-        cluster.jobs.wait_for_step(job, cluster.jobs.last_step(job) + 20)
+    for name in WORKERS:
+        with step(f"{name} reboots"):
+            cluster.lab.nodes[name].reboot()
+        with step("its job goes on"):
+            cluster.jobs.wait_for_attempts(job, WORKERS.index(name) + 2)
+            cluster.jobs.wait_for_step(job, cluster.jobs.last_step(job) + 20)
     with step("the controller reboots"):
         cluster.lab.nodes[CONTROLLER].reboot()
     with step("the job ends"):
         shown = cluster.jobs.wait_for_end(job)
     print_attempts(shown)
-    expect(len(shown["attempts"]) >= 2, "the reboot of a worker ended no attempt")
+    expect(len(shown["attempts"]) == 1 + len(WORKERS), "each worker's reboot ends an attempt, the controller's none")
     expect_same(losses, cluster.jobs.losses(job))
     expect(cluster.jobs.last_loss(job) == cluster.last_loss, "the last losses differ in some bits")
 
