@@ -34,6 +34,8 @@ class Played:
 
     def expect_no_change(self):
         self.expect_success()
+        if not self.hosts:
+            raise AssertionError(f"the play had no hosts\n{self.output[-2000:]}")
         if self.changed():
             raise AssertionError(f"changed: {self.changed()}\n{self.changes()}")
         return self

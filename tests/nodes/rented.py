@@ -184,7 +184,11 @@ class Rented:
         self.tenant.on(f"ringmaster cancel {job}")
 
     def no_keys(self):
-        places = "/var/lib/ringmaster /var/log /etc/ringmaster/controller.yaml"
-        found = self.tenant.on(f"grep -rlaF -e {fake_crusoe.SECRET} -e {fake_crusoe.KEY} {places}; "
-                               f"ps axww -o args | grep -F -e {fake_crusoe.SECRET} | grep -v grep", check=False).stdout
-        expect(found == "", f"keys are in: {found}")
+        """The file that holds them is found, so the search works; nothing else is."""
+        places = "/var/lib/ringmaster /var/log /etc/ringmaster"
+        keys = f"-e {fake_crusoe.SECRET} -e {fake_crusoe.KEY}"
+        files = self.tenant.on(f"grep -rlaF {keys} {places}", check=False).stdout.split()
+        expect(files == ["/etc/ringmaster/crusoe.toml"], f"keys are in: {files}")
+        processes = self.tenant.on("cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ | tr '\\0' '\\n'", check=False).stdout
+        expect("/opt/ringmaster/bin/ringmaster-controller" in processes, "the controller's arguments were not read")
+        expect(fake_crusoe.SECRET not in processes and fake_crusoe.KEY not in processes, "keys are in arguments or environments")
