@@ -160,6 +160,7 @@ const Node* find_node(const State& state, const NodeId& id) {
 
 PriceList prices_by_kind(const State& state) {
     PriceList prices = state.prices;
+    if (state.shapes.empty()) return prices;
     std::map<std::string, Rates> highest;
     for (const auto& [id, node] : state.nodes) {
         if (node.state == NodeState::gone) continue;
