@@ -1,23 +1,11 @@
 #include <algorithm>
 
+#include "kernels/cpu/elements.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/pack_row.h"
 
 namespace rm::cpu {
 namespace {
-
-float value_of(float x) {
-    return x;
-}
-float value_of(Bf16 x) {
-    return from_bf16(x);
-}
-void set(float& x, float value) {
-    x = value;
-}
-void set(Bf16& x, float value) {
-    x = to_bf16(value);
-}
 
 // fn(row) for all T rows.
 template <typename Fn>

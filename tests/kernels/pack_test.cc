@@ -78,11 +78,12 @@ TEST(PackRows, GivesTheSameWordsOnEveryBackend) {
 TEST(PackRows, RoundsAsToFp8Does) {
     const auto check = [](std::uint32_t bits) {
         const auto x = std::bit_cast<float>(bits);
-        ASSERT_EQ(detail::round_e4m3(x), to_fp8(Fp8::e4m3, x)) << bits;
+        ASSERT_EQ(round_fp8<Fp8::e4m3>(x), to_fp8(Fp8::e4m3, x)) << bits;
+        ASSERT_EQ(round_fp8<Fp8::e5m2>(x), to_fp8(Fp8::e5m2, x)) << bits;
     };
     for (std::uint32_t bits = 0; bits < 0xffff0000; bits += 70'001)
         check(bits);
-    for (std::uint32_t bits = 0x3a000000; bits < 0x44000000; bits += 1 << 17) {
+    for (std::uint32_t bits = 0x37000000; bits < 0x48000000; bits += 1 << 17) {
         for (const std::uint32_t near : {bits - 1, bits, bits + 1})
             check(near);
     }
