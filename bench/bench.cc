@@ -88,10 +88,11 @@ TensorView Bench::scalars(std::initializer_list<double> values) {
     return upload(DType::f64, {static_cast<std::int64_t>(values.size())}, std::data(values));
 }
 
-const PreparedWeight& Bench::weight(std::int64_t num_rows, std::int64_t num_columns) {
+const PreparedWeight& Bench::weight(std::int64_t num_rows, std::int64_t num_columns,
+                                    WeightForm form) {
     const TensorView plain = tensor({num_rows, num_columns});
     PreparedWeight& prepared =
-        *weights_.emplace_back(kernels_.make_prepared(num_rows, num_columns));
+        *weights_.emplace_back(kernels_.make_prepared(num_rows, num_columns, form));
     kernels_.prepare(plain, prepared, *stream_);
     stream_->synchronize();
     return prepared;

@@ -79,7 +79,8 @@ public:
     TensorView zeros(DType dtype, Shape shape);
     TensorView tokens(std::int64_t count, std::int64_t below);
     TensorView scalars(std::initializer_list<double> values);  // f64
-    const PreparedWeight& weight(std::int64_t num_rows, std::int64_t num_columns);
+    const PreparedWeight& weight(std::int64_t num_rows, std::int64_t num_columns,
+                                 WeightForm form = WeightForm::compute);
     template <typename Op>
     Workspace workspace(const Op& op) {
         const Bytes size = kernels_.workspace_bytes(op);
@@ -123,7 +124,7 @@ std::vector<Contender> onednn_weight_gradient(std::int64_t T, std::int64_t N, st
 // loop over oneDNN's matrix product where the build has it.
 void bench_gemm(Kernels& kernels, const Options& options);
 
-// y = x W^T in FP8 with the casts, on a GPU.
+// The linear layer in FP8 with its casts, beside the same in the compute type.
 void bench_fp8(Kernels& kernels, const Options& options);
 
 // Causal attention, forward and forward with backward. Operations of visible pairs only are

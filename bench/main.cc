@@ -96,8 +96,6 @@ Status set_command(Arguments& arguments, std::string_view word) {
 Status check(Arguments& arguments) {
     const std::string_view command = arguments.command ? arguments.command->name : "";
     if (arguments.options.on_gpu) arguments.options.compute = DType::bf16;
-    if (!arguments.options.on_gpu && command == "fp8")
-        return invalid_argument("fp8 needs --device cuda");
     if (arguments.options.on_gpu && command == "peak")
         return invalid_argument("peak measures the CPU; leave out --device cuda");
     if (!command.empty()) return {};

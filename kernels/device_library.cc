@@ -91,14 +91,4 @@ Result<DeviceCopy*> load_device_copy(DeviceLibrary library) {
     return find_function<DeviceCopy>(library, kDeviceCopyName);
 }
 
-Result<std::unique_ptr<Fp8Linear>> load_cuda_fp8_linear(Kernels& kernels,
-                                                        const Fp8LinearSize& size) {
-    constexpr DeviceLibrary kLibrary = DeviceLibrary::cuda;
-    RM_TRY(DeviceLibraryMakeFp8Linear* const make,
-           find_function<DeviceLibraryMakeFp8Linear>(kLibrary, kDeviceLibraryMakeFp8LinearName));
-    Result<std::unique_ptr<Fp8Linear>> linear = unavailable(kLibrary, "the library made nothing");
-    make(kernels.device(), size, linear);
-    return linear;
-}
-
 }  // namespace rm

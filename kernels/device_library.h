@@ -35,40 +35,17 @@ Result<std::unique_ptr<Kernels>> load_device_kernels(DeviceLibrary library,
 // Only what is missing; takes nothing on the device.
 Status check_device(DeviceLibrary library, int device);
 
-// y = x W^T in e4m3 with current scaling: x is measured, scaled and rounded each time, W when it is
-// prepared. For scripts/gpu_check, which measures it; the engine computes in bf16.
-class Fp8Linear {
-public:
-    virtual ~Fp8Linear() = default;
-    virtual void prepare(const TensorView& weight, Stream& stream) = 0;  // (N, K) f32
-    // x (T, K) bf16, y (T, N) bf16; T is at most what it was made for.
-    virtual void forward(const TensorView& x, const TensorView& y, Stream& stream) = 0;
-};
-
-// For T tokens; K and N are multiples of 16.
-struct Fp8LinearSize {
-    std::int64_t T = 0;
-    std::int64_t N = 0;
-    std::int64_t K = 0;
-};
-// On the device of kernels from librm_cuda.so, which outlives it.
-Result<std::unique_ptr<Fp8Linear>> load_cuda_fp8_linear(Kernels& kernels,
-                                                        const Fp8LinearSize& size);
-
 // A hash of the sources of base and kernels and of the compiler. C++ objects with virtual functions
 // pass between a library and its user, so both must have been made from the same.
 const char* device_library_build();
 
-// The exports of the libraries, with C names; librm_cuda.so alone has the last.
+// The exports of the libraries, with C names.
 using DeviceLibraryBuild = const char*();
 using DeviceLibraryMake = void(const DeviceOptions& options,
                                Result<std::unique_ptr<Kernels>>& kernels);
 using DeviceLibraryCheck = void(int device, Status& status);
-using DeviceLibraryMakeFp8Linear = void(Device& device, const Fp8LinearSize& size,
-                                        Result<std::unique_ptr<Fp8Linear>>& linear);
 constexpr const char* kDeviceLibraryBuildName = "rm_device_build";
 constexpr const char* kDeviceLibraryCheckName = "rm_device_check";
 constexpr const char* kDeviceLibraryMakeName = "rm_device_make_kernels";
-constexpr const char* kDeviceLibraryMakeFp8LinearName = "rm_device_make_fp8_linear";
 
 }  // namespace rm

@@ -29,10 +29,14 @@ public:
     virtual std::string_view name() const = 0;
     virtual NumericTypes types() const = 0;
     virtual Device& device() = 0;
+    // Whether it has the ops of kernels/ops/fp8_linear.h.
+    virtual bool computes_fp8() const { return true; }
 
-    virtual Bytes prepared_bytes(std::int64_t num_rows, std::int64_t num_columns) const = 0;
+    virtual Bytes prepared_bytes(std::int64_t num_rows, std::int64_t num_columns,
+                                 WeightForm form) const = 0;
     virtual std::unique_ptr<PreparedWeight> make_prepared(std::int64_t num_rows,
-                                                          std::int64_t num_columns) = 0;
+                                                          std::int64_t num_columns,
+                                                          WeightForm form) = 0;
     // `weight` is master or compute; the same bits from either.
     virtual void prepare(const TensorView& weight, PreparedWeight& prepared, Stream& stream) = 0;
 

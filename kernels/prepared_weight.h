@@ -8,17 +8,19 @@
 
 namespace rm {
 
-// A weight (N, K) row-major, as it is.
+// A weight (N, K) row-major; in FP8 the numbers it is rounded to.
 template <DType kStored>
 class DenseWeight final : public PreparedWeight {
 public:
-    DenseWeight(Device& device, std::int64_t num_rows, std::int64_t num_columns)
-        : weight_(device, MemoryKind::weights, kStored, {num_rows, num_columns}) {}
+    DenseWeight(Device& device, std::int64_t num_rows, std::int64_t num_columns, WeightForm form)
+        : form_(form), weight_(device, MemoryKind::weights, kStored, {num_rows, num_columns}) {}
+    WeightForm form() const override { return form_; }
     std::int64_t num_rows() const override { return weight_->dim(0); }
     std::int64_t num_columns() const override { return weight_->dim(1); }
     const TensorView& view() const { return weight_; }
 
 private:
+    WeightForm form_;
     Tensor weight_;
 };
 

@@ -14,6 +14,8 @@ std::string_view to_string(DType dtype) {
             return "bf16";
         case DType::i32:
             return "i32";
+        case DType::u8:
+            return "u8";
     }
     return "?";
 }
@@ -27,6 +29,8 @@ std::int64_t size_of(DType dtype) {
             return 4;
         case DType::bf16:
             return 2;
+        case DType::u8:
+            return 1;
     }
     return 0;
 }

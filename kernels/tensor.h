@@ -13,7 +13,7 @@
 
 namespace rm {
 
-enum class DType { f64, f32, bf16, i32 };
+enum class DType { f64, f32, bf16, i32, u8 };
 std::string_view to_string(DType dtype);
 std::int64_t size_of(DType dtype);  // bytes
 
@@ -34,7 +34,7 @@ public:
     void* data() const { return data_; }
     bool empty() const { return data_ == nullptr; }
 
-    // Checks the dtype: T is double, float, std::int32_t or std::uint16_t (bf16).
+    // Checks the dtype: T is double, float, std::int32_t, std::uint16_t (bf16) or std::uint8_t.
     template <typename T>
     T* as() const;
 
@@ -69,6 +69,10 @@ constexpr DType dtype_of<std::uint16_t>() {
 template <>
 constexpr DType dtype_of<std::int32_t>() {
     return DType::i32;
+}
+template <>
+constexpr DType dtype_of<std::uint8_t>() {
+    return DType::u8;
 }
 
 template <typename T>

@@ -328,9 +328,28 @@ void describe(Visit& visit, Like<RetrySpec> auto& retry) {
 }
 
 template <typename Visit>
+void describe(Visit& visit, Like<Fp8Spec> auto& fp8) {
+    auto& [recipe, gradients, bf16_layers] = fp8;
+    visit(Member{.name = "recipe",
+                 .help = "`tensorwise`: each tensor that a product takes is scaled by its own "
+                         "largest number; `delayed`: activations and gradients by the largest of "
+                         "the last 16 steps, on all ranks"},
+          recipe);
+    visit(Member{.name = "gradients",
+                 .help = "`e5m2`, or `e4m3`, which is finer and reaches less far; weights and "
+                         "activations are e4m3"},
+          gradients);
+    visit(Member{.name = "bf16_layers",
+                 .help = "so many layers at each end of the model stay in bf16, as do embedding, "
+                         "norms and head"},
+          bf16_layers);
+}
+
+template <typename Visit>
 void describe(Visit& visit, Like<JobSpec> auto& job) {
-    auto& [name, model, data, seed, stages, parallel, zero, memory, precision, optimizer, resources,
-           network, reproducible, checkpoint, evaluation, exports, retry, priority] = job;
+    auto& [name, model, data, seed, stages, parallel, zero, memory, precision, fp8, optimizer,
+           resources, network, reproducible, checkpoint, evaluation, exports, retry, priority] =
+        job;
     visit(Member{.name = "name",
                  .help = "1 to 63 letters, digits, `-`, `_`, `.`",
                  .presence = Presence::required},
@@ -351,8 +370,10 @@ void describe(Visit& visit, Like<JobSpec> auto& job) {
                  .automatic = true},
           memory);
     visit(Member{.name = "precision",
-                 .help = "of compute: `fp32`, `bf16`; weights and sums are fp32"},
+                 .help = "of compute: `fp32`, `bf16`, or `fp8`: [linear layers in "
+                         "FP8](../numerics.md), all else in bf16; weights and sums are fp32"},
           precision);
+    visit(Member{.name = "fp8"}, fp8);
     visit(Member{.name = "optimizer"}, optimizer);
     visit(Member{.name = "resources"}, resources);
     visit(

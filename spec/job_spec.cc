@@ -178,6 +178,7 @@ Status check_parallel(const JobSpec& spec) {
         RM_TRY(const ModelConfig model, find_preset(spec.model.preset));
         const Status fits = check_mesh(*spec.parallel, model.dims());
         if (!fits) return under_key(fits.error(), "parallel");
+        RM_RETURN_IF_ERROR(check_fp8(spec, model, spec.parallel->size(Axis::tensor)));
     }
     RM_RETURN_IF_ERROR(
         check_tile_splits(spec.memory.tile_or_usual(), spec.parallel->size(Axis::tensor)));
@@ -239,12 +240,27 @@ Status check_optimizer(const OptimizerSpec& o) {
     return {};
 }
 
-Status check_rest(const JobSpec& spec) {
-    if (spec.precision == "fp8")
-        return invalid_argument("precision: fp8 is not supported yet; use bf16 or fp32");
-    if (spec.precision != "fp32" && spec.precision != "bf16") {
-        return invalid_argument("precision: '{}' is not known; fp32 or bf16", spec.precision);
+Status check_precision(const JobSpec& spec) {
+    if (spec.precision != "fp32" && spec.precision != "bf16" && spec.precision != "fp8") {
+        return invalid_argument("precision: '{}' is not known; fp32, bf16 or fp8", spec.precision);
     }
+    if (!computes_in_fp8(spec) && spec.fp8 != Fp8Spec()) {
+        return invalid_argument(
+            "fp8: is for precision fp8, and precision is {}; set that or leave "
+            "fp8 out",
+            spec.precision);
+    }
+    if (spec.fp8.bf16_layers < 0) {
+        return invalid_argument(
+            "fp8.bf16_layers: {} must not be negative; 0 keeps no layer in bf16",
+            spec.fp8.bf16_layers);
+    }
+    const auto model = find_preset(spec.model.preset);
+    return model ? check_fp8(spec, *model, 1) : Status();
+}
+
+Status check_rest(const JobSpec& spec) {
+    RM_RETURN_IF_ERROR(check_precision(spec));
     if (spec.resources.devices < 0) {
         return invalid_argument("resources.devices: {} must not be negative",
                                 spec.resources.devices);
@@ -322,6 +338,11 @@ std::optional<int> JobSpec::num_ranks() const {
     if (resources.devices > 0) return resources.devices;
     if (!resources.placement.empty()) return static_cast<int>(resources.placement.size());
     return std::nullopt;
+}
+
+Status check_fp8(const JobSpec& spec, const ModelConfig& model, int tensor) {
+    if (!computes_in_fp8(spec)) return {};
+    return check_fp8_model(spec.fp8, model, spec.model.name(), tensor);
 }
 
 Status validate(const JobSpec& spec) {

@@ -14,6 +14,7 @@
 #include "spec/mesh.h"
 #include "spec/network.h"
 #include "spec/place_documents.h"
+#include "spec/precision/fp8_spec.h"
 
 // The job as the user submits it. The job file, the wire, the controller's tables and the engine
 // all use this type; each has its own conversion and none has a second definition.
@@ -78,11 +79,12 @@ struct StageSpec {
     std::int64_t sequences_per_step() const { return batch / context; }
 };
 
-// A type of numbers that a job names: `fp32` or `bf16`.
+// A type of numbers that a job names: `fp32` or `bf16`; with `fp8`, everything that is not rounded
+// to FP8 is bf16.
 enum class Precision { fp32, bf16 };
 // The precision that a valid job's word names.
 constexpr Precision precision_of(std::string_view word) {
-    return word == "bf16" ? Precision::bf16 : Precision::fp32;
+    return word == "fp32" ? Precision::fp32 : Precision::bf16;
 }
 constexpr int bytes_of(Precision precision) {
     return precision == Precision::bf16 ? 2 : 4;
@@ -160,7 +162,8 @@ struct JobSpec {
     // too, 3 weights too.
     int zero = 0;
     MemorySpec memory;
-    std::string precision = "fp32";  // of compute: fp32 | bf16; weights and sums are fp32
+    std::string precision = "fp32";  // of compute: fp32 | bf16 | fp8; weights and sums are fp32
+    Fp8Spec fp8;                     // of precision fp8
     OptimizerSpec optimizer;
     ResourcesSpec resources;
     std::optional<NetworkKind> network;  // nullopt: chosen by the plan
@@ -179,6 +182,12 @@ struct JobSpec {
     // Number of ranks that the job requires; nullopt: any number.
     std::optional<int> num_ranks() const;
 };
+
+inline bool computes_in_fp8(const JobSpec& spec) {
+    return spec.precision == "fp8";
+}
+// Nothing where the job does not compute in FP8; see check_fp8_model.
+Status check_fp8(const JobSpec& spec, const ModelConfig& model, int tensor);
 
 // Checks everything that needs no machine: names, ranges, batch against context, the mesh against
 // the model's sizes when `parallel` is given, context against the mesh, features that do not exist

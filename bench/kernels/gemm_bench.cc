@@ -1,5 +1,4 @@
 #include "bench/bench.h"
-#include "kernels/device_library.h"
 
 namespace rm::bench {
 namespace {
@@ -49,39 +48,109 @@ void bench_shape(Kernels& kernels, const Shape& shape, const Options& options) {
 
 }  // namespace
 
-// Our FP8 product with its casts beside our bf16 one, in turns.
-void bench_fp8(Kernels& kernels, const Options& options) {
-    for (const auto& [T, N, K] : kGpuShapes) {
-        Bench bench(kernels, options);
-        auto linear = load_cuda_fp8_linear(kernels, {.T = T, .N = N, .K = K});
-        RM_CHECK(linear.ok(), "{}", linear.ok() ? "" : linear.error().message);
-        const TensorView x = bench.compute({T, K}), y = bench.compute({T, N});
-        const auto stream = kernels.device().make_stream("bf16");
-        (*linear)->prepare(bench.tensor({N, K}), *stream);
-        stream->synchronize();
-        const LinearFwd wide{.x = x, .weight = &bench.weight(N, K), .y = y};
-        const Workspace space = bench.workspace(wide);
-        const auto bf16 = [&] {
-            constexpr int kTimes = 10;
-            const double start = now(options);
-            for (int i = 0; i < kTimes; ++i)
-                kernels.run(wide, space, *stream);
-            stream->synchronize();
-            return (now(options) - start) / kTimes;
+namespace {
+
+// The linear layer of one shape in FP8, and the same in the compute type.
+struct Fp8Pair {
+    Fp8Pair(Bench& bench, const Shape& shape)
+        : fp8(&bench.weight(shape.N, shape.K, WeightForm::fp8)),
+          wide(&bench.weight(shape.N, shape.K)),
+          x(bench.compute({shape.T, shape.K})),
+          d_y(bench.compute({shape.T, shape.N})),
+          y(bench.compute({shape.T, shape.N})),
+          d_x(bench.compute({shape.T, shape.K})),
+          d_w(bench.zeros(DType::f32, {shape.N, shape.K})),
+          round_x(quantize(bench, x)),
+          round_d_y(quantize(bench, d_y)) {}
+
+    static Quantize quantize(Bench& bench, const TensorView& x) {
+        const auto codes = [&](std::int64_t rows, std::int64_t columns) {
+            return Fp8Matrix{bench.zeros(DType::u8, {rows, columns}), bench.zeros(DType::f32, {1})};
         };
-        const double flops = 2.0 * static_cast<double>(T * N * K);
-        bench.measure({.name = format("fp8_linear_fwd T {} N {} K {}", T, N, K),
-                       .flops = flops,
-                       .contenders = {{.name = "own bf16", .run_once = bf16}}},
-                      [&](Stream& s) { (*linear)->forward(x, y, s); });
+        const std::int64_t T = x.dim(0), C = x.dim(1);
+        return {x, codes(T, C), codes(C, padded_tokens(T)), bench.zeros(DType::f32, {1})};
     }
+
+    const PreparedWeight *fp8, *wide;
+    TensorView x, d_y, y, d_x, d_w;
+    Quantize round_x, round_d_y;
+};
+
+// `queue` in turns with `queue_wide`.
+void bench_beside(Bench& bench, Kernels& kernels, const Options& options, const Work& work,
+                  const std::function<void(Stream&)>& queue,
+                  const std::function<void(Stream&)>& queue_wide) {
+    const auto stream = kernels.device().make_stream("wide");
+    const auto once = [&] {
+        constexpr int kTimes = 10;
+        const double start = now(options);
+        for (int i = 0; i < kTimes; ++i)
+            queue_wide(*stream);
+        stream->synchronize();
+        return (now(options) - start) / kTimes;
+    };
+    Work both = work;
+    both.contenders = {{.name = format("own {}", to_string(options.compute)), .run_once = once}};
+    bench.measure(both, queue);
+}
+
+template <typename Op>
+std::function<void(Stream&)> queued(Bench& bench, Kernels& kernels, const Op& op) {
+    const Workspace space = bench.workspace(op);
+    return [&kernels, op, space](Stream& s) { kernels.run(op, space, s); };
+}
+
+// With the casts; backward, d_y is rounded once for both products.
+void bench_fp8_shape(Kernels& kernels, const Shape& shape, const Options& options) {
+    Bench bench(kernels, options);
+    const Fp8Pair pair(bench, shape);
+    const auto work = [&](std::string_view name, double products) {
+        const double flops = products * 2.0 * static_cast<double>(shape.T * shape.N * shape.K);
+        return Work{.name = format("{} T {} N {} K {}", name, shape.T, shape.N, shape.K),
+                    .flops = flops};
+    };
+    const auto fwd = queued(bench, kernels, Fp8LinearFwd{pair.round_x.rows, pair.fp8, pair.y});
+    const auto to_fp8_and_fwd = [&](Stream& s) {
+        kernels.run(pair.round_x, s);
+        fwd(s);
+    };
+    bench_beside(bench, kernels, options, work("fp8 forward", 1), to_fp8_and_fwd,
+                 queued(bench, kernels, LinearFwd{pair.x, pair.wide, pair.y}));
+    const auto input =
+        queued(bench, kernels, Fp8LinearBwdInput{pair.round_d_y.rows, pair.fp8, pair.d_x});
+    const auto weight = queued(
+        bench, kernels, Fp8LinearBwdWeight{pair.round_d_y.columns, pair.round_x.columns, pair.d_w});
+    const auto wide_input = queued(bench, kernels, LinearBwdInput{pair.d_y, pair.wide, pair.d_x});
+    const auto wide_weight = queued(bench, kernels, LinearBwdWeight{pair.d_y, pair.x, pair.d_w});
+    bench_beside(
+        bench, kernels, options, work("fp8 backward", 2),
+        [&](Stream& s) {
+            kernels.run(pair.round_d_y, s);
+            input(s);
+            weight(s);
+        },
+        [&](Stream& s) {
+            wide_input(s);
+            wide_weight(s);
+        });
+}
+
+const std::vector<Shape>& shapes_of(const Options& options) {
+    static const std::vector<Shape> kCpuShapes = {
+        {512, 256, 256},   {512, 512, 512},   {2048, 512, 512},  {2048, 1536, 512},
+        {2048, 512, 1536}, {1024, 8192, 512}, {2048, 2048, 2048}};
+    return options.on_gpu ? kGpuShapes : kCpuShapes;
+}
+
+}  // namespace
+
+void bench_fp8(Kernels& kernels, const Options& options) {
+    for (const Shape& shape : shapes_of(options))
+        bench_fp8_shape(kernels, shape, options);
 }
 
 void bench_gemm(Kernels& kernels, const Options& options) {
-    const std::vector<Shape> cpu_shapes = {{512, 256, 256},   {512, 512, 512},   {2048, 512, 512},
-                                           {2048, 1536, 512}, {2048, 512, 1536}, {1024, 8192, 512},
-                                           {2048, 2048, 2048}};
-    for (const Shape& shape : options.on_gpu ? kGpuShapes : cpu_shapes)
+    for (const Shape& shape : shapes_of(options))
         bench_shape(kernels, shape, options);
 }
 

@@ -169,7 +169,8 @@ void update(const Ops& ops) {
 
     bench.measure({.name = "sum_squares", .bytes = 4.0 * kParameters},
                   [&](Stream& s) { ops.kernels.run(squares, space, s); });
-    const auto prepared = ops.kernels.make_prepared(kParameters / kSide, kSide);
+    const auto prepared =
+        ops.kernels.make_prepared(kParameters / kSide, kSide, WeightForm::compute);
     const TensorView matrix = weight.reshaped({kParameters / kSide, kSide});
 
     bench.measure({.name = "prepare", .bytes = (8 + 2 * ops.element()) * kParameters},

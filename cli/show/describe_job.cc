@@ -44,9 +44,16 @@ std::string data_text(const pb::DataSpec& data) {
                   separate ? format(", separate documents, positions {}", data.positions()) : "");
 }
 
+std::string fp8_text(const pb::JobSpec& spec) {
+    if (spec.precision() != "fp8") return "";
+    const pb::Fp8Spec& fp8 = spec.fp8();
+    return format(" ({}, gradients {}, {} at each end in bf16)", fp8.recipe(), fp8.gradients(),
+                  counted(fp8.bf16_layers(), "layer"));
+}
+
 std::string model_text(const pb::JobSpec& spec) {
     const pb::OptimizerSpec& optimizer = spec.optimizer();
-    return format("{}, {}{}{}", model_name(spec.model()), spec.precision(),
+    return format("{}, {}{}{}{}", model_name(spec.model()), spec.precision(), fp8_text(spec),
                   optimizer.moments() == "bf16" ? ", moments bf16" : "",
                   optimizer.gradients() == "bf16" ? ", gradients bf16" : "");
 }

@@ -54,11 +54,13 @@ std::string describe(const Prediction& p, const DeviceProfile* profile) {
     text += format("  step          {}, {:.0} tok/s\n", p.step, p.tokens_per_sec);
     text += format("  works         {}\n", phases_text(p, Shown::work));
     text += format("  waits         {}\n", phases_text(p, Shown::waits));
-    return text + format(
-                      "  MFU           {:.1} % (causal, forward and backward once, of {} {:.0} "
-                      "TFLOP/s of {})\n",
-                      100 * p.causal_mfu, to_string(profile->compute), profile->peak_flops * 1e-12,
-                      profile->name);
+    text += format(
+        "  MFU           {:.1} % (causal, forward and backward once, of {} {:.0} TFLOP/s of {})\n",
+        100 * p.causal_mfu, to_string(profile->compute), profile->peak_flops * 1e-12,
+        profile->name);
+    if (p.fp8_mfu == 0) return text;
+    return text + format("                {:.1} % of fp8 {:.0} TFLOP/s\n", 100 * p.fp8_mfu,
+                         profile->fp8_peak_flops * 1e-12);
 }
 
 }  // namespace rm

@@ -17,6 +17,7 @@ DryJob::DryJob(const JobSpec& spec, const ModelConfig& model, const Sharding& sh
     rank_.rank = rank_.mesh.rank(coords);
     rank_.zero = sharding.zero;
     rank_.types = state_types(spec);
+    rank_.linears = linear_precision(spec);
     rank_.positions = spec.data.positions;
     types_.compute = compute_type(spec);
     if (spec.optimizer.place == OptimizerPlace::device) return;
@@ -32,6 +33,14 @@ DryRunOptions DryJob::options(const StageSpec& stage) const {
             .like = machine_.like,
             .links = machine_.links,
             .micro_batches = (stage.sequences_per_step() + data - 1) / data};
+}
+
+Status check_fp8_speeds(const JobSpec& spec, const DeviceProfile& profile) {
+    if (!computes_in_fp8(spec) || computes_fp8(profile)) return {};
+    return invalid_argument(
+        "precision: fp8: the profile of {} has no speeds of FP8: the device has no such products, "
+        "or must be measured again",
+        profile.name);
 }
 
 const StageSpec& longest_stage(const JobSpec& spec) {

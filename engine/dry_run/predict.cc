@@ -92,8 +92,10 @@ void set_rates(const RankSpec& spec, const StageShape& shape, const DryRunOption
     prediction.held = options.profile->held;
     if (options.asked == DryRunOptions::Asked::memory) return;
     prediction.tokens_per_sec = prediction.tokens / prediction.step.value;
-    prediction.causal_mfu = prediction.model_flops / prediction.step.value /
-                            (options.profile->peak_flops * spec.mesh.num_ranks());
+    const double rate = prediction.model_flops / prediction.step.value / spec.mesh.num_ranks();
+    prediction.causal_mfu = rate / options.profile->peak_flops;
+    if (spec.linears.fp8 && options.profile->fp8_peak_flops > 0)
+        prediction.fp8_mfu = rate / options.profile->fp8_peak_flops;
 }
 
 bool asks_arenas(const DryRunOptions& options) {
@@ -125,6 +127,9 @@ Result<Prediction> predict_repeated(const RankSpec& spec, const StageShape& shap
     LayerPeriod repeats = period_of(shape.memory);
     // Which layer a buffer is requested for near the ends matters to arenas alone.
     if (!asks_arenas(options)) repeats.few = repeats.layers;
+    // Layers between those at the ends repeat.
+    if (spec.linears.fp8)
+        repeats.few = std::max(repeats.few, 2 * spec.linears.bf16_layers + repeats.layers);
     if (layers < repeats.few) return predict_one(spec, shape, options);
     const std::int64_t few_layers = repeats.few + (layers - repeats.few) % repeats.layers;
     if (layers <= few_layers + repeats.layers) return predict_one(spec, shape, options);

@@ -69,6 +69,7 @@ struct Prediction {
     double model_flops = 0;
     double tokens_per_sec = 0;  // 0 where work takes no time
     double causal_mfu = 0;      // of the profile's peak, all ranks together
+    double fp8_mfu = 0;         // of its peak in FP8; of a job that computes in FP8
 
     Bytes device_total() const { return state.total + device.planned + held; }
     // Pinned memory of the host.

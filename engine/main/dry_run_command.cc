@@ -27,6 +27,7 @@ public:
         RM_TRY(const ModelConfig model, resolve_model(config.spec, config.model));
         const Status fits = check_mesh(config.mesh(), model.dims());
         if (!fits) return under_key(fits.error(), "parallel");
+        RM_RETURN_IF_ERROR(check_fp8(config.spec, model, config.mesh().size(Axis::tensor)));
         RM_RETURN_IF_ERROR(job->set_profile(request.profile));
         RM_RETURN_IF_ERROR(job->set_host_profile(request.host_profile));
         job->set_job(model, request.link_gbit);
@@ -58,7 +59,7 @@ private:
                 "measure another with ring-bench device --dtype",
                 name, to_string(profile_->compute), to_string(compute));
         }
-        return {};
+        return check_fp8_speeds(config_.spec, *profile_);
     }
     Status set_host_profile(const std::string& name) {
         if (name.empty()) return {};

@@ -1,5 +1,7 @@
 #include "engine/model/activations.h"
 
+#include <algorithm>
+
 namespace rm {
 
 bool keeps_attended(const MemoryPolicy& policy) {
@@ -27,7 +29,7 @@ LayerKept::LayerKept(StepMemory& memory, const RankLayout& layout, const RankSha
 }
 
 TileScratch::TileScratch(Kernels& kernels, const RankShapes& s, const RankLayout& layout,
-                         bool exchanges_heads) {
+                         bool exchanges_heads, const LinearPrecision& precision) {
     const auto make = [&](DType type, std::initializer_list<std::int64_t> shape) {
         return Tensor(kernels.device(), MemoryKind::activations, type, shape);
     };
@@ -41,6 +43,11 @@ TileScratch::TileScratch(Kernels& kernels, const RankShapes& s, const RankLayout
     d_q = make(compute, {s.tile, s.Hq, s.D});
     d_k = make(compute, {s.tile, s.Hk, s.D});
     d_v = make(compute, {s.tile, s.Hk, s.D});
+    if (precision.fp8) {
+        const std::int64_t widest = std::max({s.C, s.F, s.Hq * s.D});
+        taken = Fp8Scratch(kernels.device(), s.tile, widest, Fp8::e4m3);
+        gradient = Fp8Scratch(kernels.device(), s.tile, widest, precision.gradients);
+    }
     if (!exchanges_heads) return;
     for (Tensor* queries : {&q, &out, &d_out})
         *queries = make(compute, {s.tile, s.Hq, s.D});
@@ -52,10 +59,11 @@ TileScratch::TileScratch(Kernels& kernels, const RankShapes& s, const RankLayout
 }
 
 std::vector<TileScratch> make_lanes(Kernels& kernels, const RankShapes& shapes,
-                                    const RankLayout& layout, bool exchanges_heads) {
+                                    const RankLayout& layout, bool exchanges_heads,
+                                    const LinearPrecision& precision) {
     std::vector<TileScratch> lanes;
     for (int lane = 0; lane < layout.lanes(); ++lane)
-        lanes.emplace_back(kernels, shapes, layout, exchanges_heads);
+        lanes.emplace_back(kernels, shapes, layout, exchanges_heads, precision);
     return lanes;
 }
 

@@ -4,6 +4,7 @@
 
 #include "engine/attention/attention.h"
 #include "engine/model/kept/layer_input.h"
+#include "engine/model/linears/linears.h"
 
 namespace rm {
 
@@ -36,7 +37,7 @@ struct LayerKept {
 // to attention or receives.
 struct TileScratch {
     TileScratch(Kernels& kernels, const RankShapes& shapes, const RankLayout& layout,
-                bool exchanges_heads);
+                bool exchanges_heads, const LinearPrecision& precision);
 
     Tensor x;      // (tile / tensor, C) compute; empty where inputs are kept as they are
     Tensor x_mid;  // (tile / tensor, C) compute
@@ -58,10 +59,14 @@ struct TileScratch {
     Tensor delta;    // (tile, Hq) accum
     Tensor d_k_sum;  // (tile, Hk, D) accum
     Tensor d_v_sum;  // (tile, Hk, D) accum
+
+    // For linears in FP8, or empty: the operand of a product, and the gradient of its result.
+    Fp8Scratch taken, gradient;
 };
 
 // For each tile that may be under way.
 std::vector<TileScratch> make_lanes(Kernels& kernels, const RankShapes& shapes,
-                                    const RankLayout& layout, bool exchanges_heads);
+                                    const RankLayout& layout, bool exchanges_heads,
+                                    const LinearPrecision& precision);
 
 }  // namespace rm

@@ -43,9 +43,11 @@ TileTask project_tile(const BlockContext& c, const LayerWeights& w, ProjectWindo
                        rows_like(x, c.scratch(tile).rstd), c.model.norm_eps});
         const TensorView normed = co_await c.tiles.gather(tile);
         // 2-4. queries, keys, values
-        run(LinearFwd{normed, w.q.prepared, flat(made.q)});
-        run(LinearFwd{normed, w.k.prepared, flat(made.k)});
-        run(LinearFwd{normed, w.v.prepared, flat(made.v)});
+        const LinearOperand taken =
+            forward_operand(run, normed, w, Fp8Site::attention_input, c.scratch(tile).taken);
+        linear(run, taken, w.q.prepared, flat(made.q));
+        linear(run, taken, w.k.prepared, flat(made.k));
+        linear(run, taken, w.v.prepared, flat(made.v));
         // 5-6. rotate
         run(RopeApply{made.q, at.cos(tile), at.sin(tile), Rotation::forward});
         run(RopeApply{made.k, at.cos(tile), at.sin(tile), Rotation::forward});
@@ -92,15 +94,19 @@ TileTask fetch_out(const BlockContext& c, FinishWindows& at, Tile tile, const Ml
 TileTask mlp_inputs(const BlockContext& c, const LayerWeights& w, Tile tile, const MlpTile& mlp) {
     const Ops& run = c.ops;
     // 10-11. x_mid = x + out Wo^T
+    const Fp8Scratch& scratch = c.scratch(tile).taken;
     run(Copy{mlp.x, mlp.x_mid});
-    co_await c.tiles.add_linear(run, tile, flat(mlp.out), w.o.prepared, mlp.x_mid);
+    const LinearOperand out =
+        forward_operand(run, flat(mlp.out), w, Fp8Site::attention_output, scratch);
+    co_await c.tiles.add_linear(run, tile, out, w.o.prepared, mlp.x_mid);
     // 12. normalise
     run(RmsNormFwd{mlp.x_mid, w.mlp_norm.weight, c.tiles.place(tile),
                    rows_like(mlp.x_mid, c.scratch(tile).rstd), c.model.norm_eps});
     const TensorView normed = co_await c.tiles.gather(tile);
     // 13-14. gate, up
-    run(LinearFwd{normed, w.gate.prepared, mlp.gate});
-    run(LinearFwd{normed, w.up.prepared, mlp.up});
+    const LinearOperand taken = forward_operand(run, normed, w, Fp8Site::mlp_input, scratch);
+    linear(run, taken, w.gate.prepared, mlp.gate);
+    linear(run, taken, w.up.prepared, mlp.up);
 }
 
 namespace {
@@ -116,7 +122,9 @@ TileTask finish_tile(const BlockContext& c, const LayerWeights& w, FinishWindows
     run(SwigluFwd{mlp.gate, mlp.up, h});
     // 16-17. x_next = x_mid + h Wdown^T
     run(Copy{mlp.x_mid, y});
-    co_await c.tiles.add_linear(run, tile, h, w.down.prepared, y);
+    const LinearOperand taken =
+        forward_operand(run, h, w, Fp8Site::mlp_hidden, c.scratch(tile).taken);
+    co_await c.tiles.add_linear(run, tile, taken, w.down.prepared, y);
     if (!kept_out.empty()) run(Copy{mlp.out, kept_out(tile)});
 }
 

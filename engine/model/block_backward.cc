@@ -35,22 +35,27 @@ TileTask finish_tile_backward(const BlockContext& c, const LayerWeights& w, Fini
     // 17, 15. h again, then its gradient and that of Wdown
     run(SwigluFwd{mlp.gate, mlp.up, h});
     const TensorView d_y = co_await c.tiles.gather(run, tile, d_x);
-    run(LinearBwdWeight{d_y, h, w.down.grad});
-    run(LinearBwdInput{d_y, w.down.prepared, d_h});
+    const LinearOperand h_taken = taken_operand(run, h, w, Fp8Site::mlp_hidden, scratch.taken);
+    const LinearOperand of_y = gradient_operand(run, d_y, w, Fp8Site::d_mlp, scratch.gradient);
+    linear_backward(run, of_y, h_taken, w.down, d_h);
     run(SwigluBwd{d_h, mlp.gate, mlp.up, d_h, d_up});
     // 12. normed again; 13-14. gate and up
     run(RmsNormFwd{mlp.x_mid, w.mlp_norm.weight, c.tiles.place(tile), rstd, c.model.norm_eps});
     const TensorView normed = co_await c.tiles.gather(tile);
-    run(LinearBwdWeight{d_h, normed, w.gate.grad});
-    run(LinearBwdWeight{d_up, normed, w.up.grad});
-    run(LinearBwdInput{d_h, w.gate.prepared, d_normed});
-    run(LinearBwdInput{d_up, w.up.prepared, d_normed, Into::add});
+    const LinearOperand taken = taken_operand(run, normed, w, Fp8Site::mlp_input, scratch.taken);
+    const LinearOperand of_gate = gradient_operand(run, d_h, w, Fp8Site::d_gate, scratch.gradient);
+    linear_backward(run, of_gate, taken, w.gate, d_normed);
+    const LinearOperand of_up = gradient_operand(run, d_up, w, Fp8Site::d_up, scratch.gradient);
+    linear_backward(run, of_up, taken, w.up, d_normed, Into::add);
     const TensorView d_shard = co_await c.tiles.reduce(run, tile);
     run(RmsNormBwd{d_shard, mlp.x_mid, w.mlp_norm.weight, rstd, d_x, w.mlp_norm.grad});
     // 11. out-projection
     const TensorView d_mid = co_await c.tiles.gather(run, tile, d_x);
-    run(LinearBwdWeight{d_mid, flat(mlp.out), w.o.grad});
-    run(LinearBwdInput{d_mid, w.o.prepared, flat(d_out)});
+    const LinearOperand out_taken =
+        taken_operand(run, flat(mlp.out), w, Fp8Site::attention_output, scratch.taken);
+    const LinearOperand of_mid =
+        gradient_operand(run, d_mid, w, Fp8Site::d_attention, scratch.gradient);
+    linear_backward(run, of_mid, out_taken, w.o, flat(d_out));
     // 9. what attention's backward needs of its output
     run(AttentionDelta{d_out, mlp.out, delta});
     if (to.sender) to.sender->send(run, tile, {d_out, delta});
@@ -118,12 +123,16 @@ TileTask project_tile_backward(const BlockContext& c, const LayerWeights& w, Pro
     // 1. normed again; 2-4. queries, keys, values
     run(RmsNormFwd{x, w.attention_norm.weight, c.tiles.place(tile), rstd, c.model.norm_eps});
     const TensorView normed = co_await c.tiles.gather(tile);
-    run(LinearBwdWeight{flat(d.q), normed, w.q.grad});
-    run(LinearBwdWeight{flat(d.k), normed, w.k.grad});
-    run(LinearBwdWeight{flat(d.v), normed, w.v.grad});
-    run(LinearBwdInput{flat(d.q), w.q.prepared, d_normed});
-    run(LinearBwdInput{flat(d.k), w.k.prepared, d_normed, Into::add});
-    run(LinearBwdInput{flat(d.v), w.v.prepared, d_normed, Into::add});
+    const LinearOperand taken =
+        taken_operand(run, normed, w, Fp8Site::attention_input, scratch.taken);
+    const auto backward = [&](const TensorView& d_y, const LinearWeight& weight, Fp8Site site,
+                              Into into) {
+        const LinearOperand of_y = gradient_operand(run, flat(d_y), w, site, scratch.gradient);
+        linear_backward(run, of_y, taken, weight, d_normed, into);
+    };
+    backward(d.q, w.q, Fp8Site::d_query, Into::overwrite);
+    backward(d.k, w.k, Fp8Site::d_key, Into::add);
+    backward(d.v, w.v, Fp8Site::d_value, Into::add);
     const TensorView d_shard = co_await c.tiles.reduce(run, tile);
     run(RmsNormBwd{d_shard, x, w.attention_norm.weight, rstd, d_x, w.attention_norm.grad});
 }

@@ -28,7 +28,21 @@ private:
     Bytes most_;
 };
 
+void add_fp8_linear(MostWorkspace& most, const PreparedWeight* weight, std::int64_t tile) {
+    const std::int64_t N = weight->num_rows(), K = weight->num_columns();
+    const auto codes = [](std::int64_t rows, std::int64_t columns) {
+        return Fp8Matrix{{nullptr, DType::u8, {rows, columns}}, {nullptr, DType::f32, {1}}};
+    };
+    for (const Into into : {Into::overwrite, Into::add}) {
+        most.add(Fp8LinearFwd{codes(tile, K), weight, most.compute({tile, N}), into});
+        most.add(Fp8LinearBwdInput{codes(tile, N), weight, most.compute({tile, K}), into});
+    }
+    const std::int64_t P = padded_tokens(tile);
+    most.add(Fp8LinearBwdWeight{codes(N, P), codes(K, P), most.accum({N, K})});
+}
+
 void add_linear(MostWorkspace& most, const LinearWeight& w, std::int64_t tile) {
+    if (w.prepared->form() == WeightForm::fp8) return add_fp8_linear(most, w.prepared, tile);
     const std::int64_t N = w.prepared->num_rows(), K = w.prepared->num_columns();
     const TensorView x = most.compute({tile, K}), y = most.compute({tile, N});
     for (const Into into : {Into::overwrite, Into::add}) {
@@ -66,9 +80,12 @@ void add_attention(MostWorkspace& most, const RankShapes& s, const RankLayout& l
 Bytes workspace_for(const Kernels& kernels, const RankShapes& s, const RankLayout& layout,
                     const Weights& weights) {
     MostWorkspace most(kernels);
-    const LayerWeights& w = weights.any_layer();
-    for (const LinearWeight* linear : {&w.q, &w.k, &w.v, &w.o, &w.gate, &w.up, &w.down})
-        add_linear(most, *linear, s.tile);
+    for (const LayerWeights* w : weights.layers_by_form()) {
+        for (const LinearWeight* linear :
+             {&w->q, &w->k, &w->v, &w->o, &w->gate, &w->up, &w->down}) {
+            add_linear(most, *linear, s.tile);
+        }
+    }
     const TensorView x = most.compute({s.tile, s.C});
     const NormWeight& norm = weights.final_norm();
     most.add(RmsNormBwd{x, x, norm.weight, most.accum({s.tile}), x, norm.grad});
@@ -142,7 +159,8 @@ Model::Model(const RankStreams& streams, const ModelConfig& config, Weights& wei
           workspace_for(streams.kernels, shapes_, layout, weights), MemoryKind::workspace)),
       ops_(streams.kernels, {workspace_.data(), workspace_.size()}, streams.compute, &memory_),
       attention_(streams, memory_, config, layout, shapes_, ops_, timers_.attention),
-      lanes_(make_lanes(streams.kernels, shapes_, layout, !attention_.heads().direct())),
+      lanes_(make_lanes(streams.kernels, shapes_, layout, !attention_.heads().direct(),
+                        weights.precision())),
       head_({tile_context(), shapes_, weights, targets_}) {}
 
 // Rotary tables of these tokens.

@@ -39,6 +39,7 @@ std::int64_t first_nonfinite(const TensorView& tensor) {
         case DType::bf16:
             return first_with<std::uint16_t>(tensor.data(), count, 0x7f80U);
         case DType::i32:
+        case DType::u8:
             break;
     }
     return count;
@@ -55,6 +56,8 @@ double value_at(const TensorView& tensor, std::int64_t i) {
                                         << 16);
         case DType::i32:
             return tensor.as<std::int32_t>()[i];
+        case DType::u8:
+            return tensor.as<std::uint8_t>()[i];
     }
     return 0;
 }

@@ -55,10 +55,10 @@ void TensorTiles::start_exchange(const Ops& ops, const Tile& tile) {
     });
 }
 
-void TensorTiles::start_linear(const Ops& ops, const Tile& tile, const TensorView& x,
+void TensorTiles::start_linear(const Ops& ops, const Tile& tile, const LinearOperand& x,
                                const PreparedWeight* weight, const TensorView& y) {
-    if (size_ == 1) return ops(LinearFwd{x, weight, y, Into::add});
-    ops(LinearFwd{x, weight, partial(tile)});
+    if (size_ == 1) return linear(ops, x, weight, y, Into::add);
+    linear(ops, x, weight, partial(tile));
     start_exchange(ops, tile);
 }
 

@@ -51,7 +51,7 @@ public:
         return Arrival(size_ > 1, [this, &ops, tile] { return sum(ops, tile); });
     }
     // y += x W^T, summed over the group: y is the shard.
-    auto add_linear(const Ops& ops, const Tile& tile, const TensorView& x,
+    auto add_linear(const Ops& ops, const Tile& tile, const LinearOperand& x,
                     const PreparedWeight* weight, const TensorView& y) {
         start_linear(ops, tile, x, weight, y);
         return Arrival(size_ > 1, [this, &ops, tile, y] { add_sum(ops, tile, y); });
@@ -83,7 +83,7 @@ private:
     TensorView parts_of(const Tile& tile) const;
     void start_gather(const Tile& tile, const TensorView& whole);
     void start_exchange(const Ops& ops, const Tile& tile);
-    void start_linear(const Ops& ops, const Tile& tile, const TensorView& x,
+    void start_linear(const Ops& ops, const Tile& tile, const LinearOperand& x,
                       const PreparedWeight* weight, const TensorView& y);
     void arrive(const Tile& tile);
     TensorView sum(const Ops& ops, const Tile& tile);

@@ -16,9 +16,12 @@ std::array<LinearWeight*, 7> linears_of(LayerWeights& w) {
 
 }  // namespace
 
-Weights::Weights(const RankStreams& streams, const ModelConfig& model, WeightState& state)
+Weights::Weights(const RankStreams& streams, const ModelConfig& model, WeightState& state,
+                 const LinearPrecision& precision)
     : streams_(streams),
       state_(state),
+      precision_(precision),
+      fp8_history_(streams.kernels.device(), precision, model.num_layers),
       heads_(head_share(model, state.share().tensor, state.share().tensor_index)),
       head_dim_(model.head_dim),
       grads_ready_(streams.kernels.device().make_event()),
@@ -92,29 +95,35 @@ void Weights::make_norms() {
     norm_grads_ = norm_sums_;
 }
 
-void Weights::make_prepared_layers() {
-    const auto rows_of = [&](int i) {
-        const Parameter& p = state_.parameter(i);
+std::size_t Weights::prepared_index(int layer) const {
+    if (resident()) return usize(layer);
+    return form_of(layer) == form_of(0) ? 0 : 1;
+}
+
+Weights::PreparedLayer Weights::make_prepared_layer(int layer) const {
+    const auto parameters = linears_of(table().layers[usize(layer)]);
+    PreparedLayer prepared;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const Parameter& p = state_.parameter(parameters[i]);
         const bool replicated = p.cut == Cut::none;
-        return replicated ? heads_.kv_count * head_dim_ : p.part_shape[0];
-    };
-    const std::size_t count = resident() ? table().layers.size() : 1;
-    for (std::size_t layer = 0; layer < count; ++layer) {
-        const auto parameters = linears_of(table().layers[layer]);
-        PreparedLayer& prepared = prepared_.emplace_back();
-        for (std::size_t i = 0; i < parameters.size(); ++i) {
-            prepared.linears[i] = streams_.kernels.make_prepared(
-                rows_of(parameters[i]), state_.parameter(parameters[i]).part_shape[1]);
-        }
+        prepared.linears[i] = streams_.kernels.make_prepared(
+            replicated ? heads_.kv_count * head_dim_ : p.part_shape[0], p.part_shape[1],
+            form_of(layer));
     }
-    for (std::size_t layer = 0; layer < table().layers.size(); ++layer) {
-        const LayerParameters& p = table().layers[layer];
+    return prepared;
+}
+
+void Weights::make_prepared_layers() {
+    for (int layer = 0; layer < static_cast<int>(table().layers.size()); ++layer) {
+        const std::size_t index = prepared_index(layer);
+        if (index == prepared_.size()) prepared_.push_back(make_prepared_layer(layer));
+        const LayerParameters& p = table().layers[usize(layer)];
         LayerWeights& weights = layers_.emplace_back();
         weights.attention_norm = norm_weight(p.attention_norm);
         weights.mlp_norm = norm_weight(p.mlp_norm);
-        const PreparedLayer& prepared = prepared_[resident() ? layer : 0];
-        for (std::size_t i = 0; i < prepared.linears.size(); ++i)
-            linears_of(weights)[i]->prepared = prepared.linears[i].get();
+        if (form_of(layer) == WeightForm::fp8) weights.fp8 = &fp8_history_.layer(layer);
+        for (std::size_t i = 0; i < prepared_[index].linears.size(); ++i)
+            linears_of(weights)[i]->prepared = prepared_[index].linears[i].get();
     }
 }
 
@@ -210,7 +219,7 @@ TensorView Weights::whole_unit(int unit) {
 void Weights::prepare_layer(const Ops& ops, int layer) {
     const TensorView flat = whole_unit(table().layer_unit(layer));
     const auto parameters = linears_of(table().layers[usize(layer)]);
-    PreparedLayer& prepared = prepared_[resident() ? usize(layer) : 0];
+    PreparedLayer& prepared = prepared_[prepared_index(layer)];
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         ops.kernels().prepare(used_rows(flat, parameters[i]), *prepared.linears[i], ops.stream());
     }

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "engine/model/host_transfers.h"
+#include "engine/model/linears/fp8_sites.h"
+#include "engine/model/linears/linear_precision.h"
 #include "engine/model/vocabulary/unit_buffers.h"
 #include "engine/model/weight_state.h"
 #include "engine/streams/ops.h"
@@ -29,6 +31,7 @@ struct LayerWeights {
     LinearWeight q, k, v, o;
     NormWeight mlp_norm;
     LinearWeight gate, up, down;
+    const LayerFp8Sites* fp8 = nullptr;  // null: the layer is not in FP8
 };
 
 // Rows of the embedding, or their gradients, and their place among all rows.
@@ -54,7 +57,8 @@ public:
     // Borrows all. With streams.host the state is on the host: the device has compute-type weights
     // (whole, or at stage 3 this rank's part) and the gradients of two units at a time. The host
     // updates norms like everything else; the device has copies.
-    Weights(const RankStreams& streams, const ModelConfig& model, WeightState& state);
+    Weights(const RankStreams& streams, const ModelConfig& model, WeightState& state,
+            const LinearPrecision& precision = {});
 
     const WeightState& state() const { return state_; }
     const ParameterTable& table() const { return state_.table(); }
@@ -108,8 +112,13 @@ public:
     // on the device, in compute-stream order; units as backward finishes them, then norms.
     void sum_squares(const Ops& ops, const TensorView& sum);
 
-    // The linears for which ops need workspace, as acquire returns them.
-    const LayerWeights& any_layer() const { return layers_[0]; }
+    const LinearPrecision& precision() const { return precision_; }
+    Fp8History& fp8_history() { return fp8_history_; }
+    // The linears for which ops need workspace, as acquire returns them: of the first layer, and of
+    // one in FP8 if there is one.
+    std::array<const LayerWeights*, 2> layers_by_form() const {
+        return {&layers_.front(), &layers_[layers_.size() / 2]};
+    }
     const PreparedWeight& longest_head() const { return *prepared_heads_.front(); }
 
     // Time that compute waits: for the host to update weights and upload them, for other ranks'
@@ -181,6 +190,11 @@ private:
     // A parameter's part in a unit's flat buffer, narrowed to the rows that this rank uses.
     TensorView used_rows(const TensorView& flat, int parameter) const;
     TensorView whole_unit(int unit);
+    WeightForm form_of(int layer) const {
+        return precision_.form_of(layer, static_cast<std::int64_t>(table().layers.size()));
+    }
+    std::size_t prepared_index(int layer) const;
+    PreparedLayer make_prepared_layer(int layer) const;
     void prepare_layer(const Ops& ops, int layer);
     void prepare_head(const Ops& ops, int block);
     PreparedWeight& prepared_head(int block) const;
@@ -207,12 +221,15 @@ private:
 
     RankStreams streams_;
     WeightState& state_;
+    LinearPrecision precision_;
+    Fp8History fp8_history_;
     HeadShare heads_;
     std::int64_t head_dim_;
     Tensor uploaded_;  // this rank's part of all units, compute; of the host's state at stage 3
     Tensor norm_copies_, norm_sums_;        // master and accum; of the host's state
     TensorView norm_weights_, norm_grads_;  // those, or the state's own
-    std::vector<PreparedLayer> prepared_;   // one per layer, or one for all in turn at stage 3
+    // One per layer, or at stage 3 one of each form for all in turn.
+    std::vector<PreparedLayer> prepared_;
     // One per block, or at stage 3 one for all in turn and one for a last block that is shorter.
     std::vector<std::unique_ptr<PreparedWeight>> prepared_heads_;
     std::vector<LayerWeights> layers_;

@@ -86,6 +86,7 @@ std::string to_json(const DeviceProfile& profile) {
               {"peak_flops", profile.peak_flops},
               {"held_bytes", profile.held.value},
               {"prepared_copies", profile.prepared_copies}};
+    if (profile.fp8_peak_flops > 0) head["fp8_peak_flops"] = profile.fp8_peak_flops;
     if (profile.memory.value > 0) head["memory_bytes"] = profile.memory.value;
     if (profile.transfers != SharedTransfers{}) head["transfers"] = to_json(profile.transfers);
     std::string text = "{\n";
@@ -110,6 +111,7 @@ Result<DeviceProfile> device_profile_from_json(std::string_view text) {
                           .require("peak_flops", profile.peak_flops)
                           .require("held_bytes", profile.held.value)
                           .require("prepared_copies", profile.prepared_copies)
+                          .read("fp8_peak_flops", profile.fp8_peak_flops)
                           .read("memory_bytes", profile.memory.value)
                           .require("ops")
                           .list("ops");

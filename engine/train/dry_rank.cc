@@ -187,6 +187,7 @@ DryRank::DryRank(const RankSpec& spec, const MetaOptions& options,
       transport_(std::make_unique<NoTransport>(spec.rank, spec.mesh.num_ranks())),
       passes_(std::make_unique<Passes>(recorder_, kernels_->device())) {
     RankSpec dry = spec;
+    dry.linears.has_history = true;  // a step that is not the first
     if (spec.host != nullptr) {
         MetaOptions host = options;
         host.types = spec.host->types();

@@ -10,6 +10,7 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "engine/model/linears/linear_precision.h"
 #include "engine/model/parameters.h"
 #include "engine/train/rank_device.h"
 #include "kernels/tensor.h"
@@ -54,6 +55,13 @@ inline StateTypes state_types(const JobSpec& spec) {
         return std::nullopt;
     };
     return {type_of(spec.optimizer.moments), type_of(spec.optimizer.gradients)};
+}
+
+inline LinearPrecision linear_precision(const JobSpec& spec) {
+    const Fp8 gradients = spec.fp8.gradients == Fp8Gradients::e4m3 ? Fp8::e4m3 : Fp8::e5m2;
+    const auto scaling = spec.fp8.recipe == Fp8Recipe::delayed ? Fp8LinearScaling::delayed
+                                                               : Fp8LinearScaling::current;
+    return {computes_in_fp8(spec), gradients, spec.fp8.bf16_layers, scaling};
 }
 
 // The architecture a job trains: `given` sizes, or those of the directory or preset it names.

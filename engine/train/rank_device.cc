@@ -44,7 +44,12 @@ Result<std::unique_ptr<Kernels>> make_rank_kernels(const RankConfig& config,
         check_heads(model.head_dim, config.spec.model.name(), to_string(*device.library)));
     DeviceOptions options{.device = device.index, .tuning_file = tuning_file};
     if (config.device_memory.value > 0) options.memory = config.device_memory;
-    return load_device_kernels(*device.library, options);
+    RM_TRY(std::unique_ptr<Kernels> kernels, load_device_kernels(*device.library, options));
+    if (computes_in_fp8(config.spec) && !kernels->computes_fp8()) {
+        return invalid_argument("precision: fp8: {} has no products in FP8; use bf16",
+                                kernels->device().facts().product);
+    }
+    return kernels;
 }
 
 }  // namespace rm

@@ -39,7 +39,7 @@ RankEngine::RankEngine(Kernels& kernels, Network& network, ProgressPage& progres
           *to_host_,       *from_host_,
           order_,          host_ ? &host_side_.emplace(HostSide{*spec_.host, *host_}) : nullptr},
       state_(kernels, spec_.model, share_of(spec_), spec_.types, spec_.host),
-      weights_(streams_, spec_.model, state_) {}
+      weights_(streams_, spec_.model, state_, spec_.linears) {}
 
 RankEngine::~RankEngine() {
     if (std::uncaught_exceptions() > 0) network_.abort("this rank has failed");

@@ -23,8 +23,9 @@ struct RankSpec {
     ModelConfig model;
     Mesh mesh;
     int rank = 0;
-    int zero = 0;                            // ZeRO stage
-    StateTypes types;                        // of moments and gradients
+    int zero = 0;      // ZeRO stage
+    StateTypes types;  // of moments and gradients
+    LinearPrecision linears = {};
     Positions positions = Positions::reset;  // of separate documents
     // A host device's, borrowed: the state lives on the host and they update it. Null: on the
     // device.

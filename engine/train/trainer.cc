@@ -35,7 +35,14 @@ Trainer::Trainer(const RankStreams& streams, WeightState& state, Weights& weight
       norm_sum_(scalars(streams.kernels, 1)),
       clip_(scalars(streams.kernels, 3)),
       ready_(streams.kernels.device().make_event()),
-      summed_(streams.kernels.device().make_event()) {}
+      summed_(streams.kernels.device().make_event()) {
+    const Fp8History& fp8 = weights.fp8_history();
+    if (!fp8.delayed()) return;
+    const std::int64_t ranks = streams.communicator.group(GroupKey::world).size();
+    fp8_largest_ = Tensor(streams.kernels.device(), MemoryKind::workspace, DType::f32,
+                          {ranks, fp8.num_sites()});
+    host_fp8_largest_.resize(usize(ranks * fp8.num_sites()));
+}
 
 void Trainer::mark(Phase phase) {
     streams_.compute.call_host("progress", [this, phase] {
@@ -69,6 +76,7 @@ void Trainer::upload(const MicroBatch& micro) {
 
 void Trainer::queue_batch(const StepBatch& batch) {
     weights_.begin_gradients(ops_);
+    weights_.fp8_history().begin_step(streams_.kernels, streams_.compute);
     queue_zero({loss_sum_, norm_sum_});
     const double scale = 1.0 / static_cast<double>(batch.num_targets);
     mark(Phase::forward);
@@ -80,17 +88,37 @@ void Trainer::queue_batch(const StepBatch& batch) {
     }
 }
 
-// Sums scalars, each over its group of ranks, in compute-stream order.
-void Trainer::sum_scalars(std::initializer_list<GroupScalar> scalars, StreamTimer& exposed) {
+// Queues `work` on communication, after compute so far; compute waits for it.
+template <typename Work>
+void Trainer::communicate(StreamTimer& exposed, const Work& work) {
     if (streams_.communicator.group(GroupKey::world).size() == 1) return;
     streams_.order.record(streams_.compute, *ready_);
     streams_.order.wait(streams_.communication, *ready_);
-    for (const auto& [group, scalar] : scalars)
-        streams_.communicator.all_reduce_sum(group, scalar);
+    work(streams_.communicator);
     streams_.order.record(streams_.communication, *summed_);
     exposed.begin(streams_.compute);
     streams_.order.wait(streams_.compute, *summed_);
     exposed.end(streams_.compute);
+}
+
+// Sums scalars, each over its group of ranks.
+void Trainer::sum_scalars(std::initializer_list<GroupScalar> scalars, StreamTimer& exposed) {
+    communicate(exposed, [&](Communicator& communicator) {
+        for (const auto& [group, scalar] : scalars)
+            communicator.all_reduce_sum(group, scalar);
+    });
+}
+
+// The largest numbers of the step go to all ranks.
+void Trainer::queue_fp8_history() {
+    const Fp8History& fp8 = weights_.fp8_history();
+    if (!fp8.delayed()) return;
+    const int rank = streams_.communicator.group(GroupKey::world).index;
+    ops_(Copy{fp8.largest(), fp8_largest_->rows(rank, 1)});
+    communicate(reduce_, [&](Communicator& communicator) {
+        communicator.all_gather(GroupKey::world, fp8_largest_);
+    });
+    streams_.kernels.device().download(fp8_largest_, host_fp8_largest_.data(), streams_.compute);
 }
 
 // Every rank squares what it owns. The loss and the wishes travel with the sum.
@@ -220,12 +248,14 @@ StepResult Trainer::step(const StepBatch& batch, const OptimizerStep& optimizer,
     host_flops_ = ops_.take_flops();
     device.upload(&host_flops_, flops_, streams_.compute);
     queue_update(optimizer);
+    queue_fp8_history();
     device.download(loss_sum_, &host_loss_, streams_.compute);
     device.download(wishes_, &host_wishes_, streams_.compute);
     device.download(flops_, &host_flops_, streams_.compute);
     device.download(clip_, host_clip_, streams_.compute);
     synchronize();
     StepResult result = read_result(batch);
+    if (result.finite) weights_.fp8_history().end_step(host_fp8_largest_);
     if (state_on_host()) begin_host_update(optimizer);
     result.seconds = watch.seconds();
     return result;
@@ -247,6 +277,7 @@ StepResult Trainer::gradients(const StepBatch& batch) {
 
 double Trainer::total_loss(const StepBatch& batch) {
     mark(Phase::evaluation);
+    weights_.fp8_history().begin_step(streams_.kernels, streams_.compute);
     queue_zero({loss_sum_});
     for (const MicroBatch& micro : batch.micro_batches) {
         upload(micro);

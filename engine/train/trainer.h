@@ -72,8 +72,11 @@ private:
         GroupKey group;
         TensorView scalar;
     };
+    template <typename Work>
+    void communicate(StreamTimer& exposed, const Work& work);
     void sum_scalars(std::initializer_list<GroupScalar> scalars, StreamTimer& exposed);
     void queue_zero(std::initializer_list<TensorView> tensors);
+    void queue_fp8_history();
     void mark(Phase phase);
     void synchronize();
     void finish_loss();
@@ -87,11 +90,12 @@ private:
     Model& model_;
     const Ops& ops_;
     ProgressPage& progress_;
-    Tensor loss_sum_;  // (1) f64, over the gradient group
-    Tensor wishes_;    // (1) f64, over the world
-    Tensor flops_;     // (1) f64, over the world
-    Tensor norm_sum_;  // (1) f64
-    Tensor clip_;      // (3) f64: norm, factor, finite
+    Tensor loss_sum_;     // (1) f64, over the gradient group
+    Tensor wishes_;       // (1) f64, over the world
+    Tensor flops_;        // (1) f64, over the world
+    Tensor norm_sum_;     // (1) f64
+    Tensor clip_;         // (3) f64: norm, factor, finite
+    Tensor fp8_largest_;  // (ranks, sites) f32, of delayed scaling
     std::unique_ptr<Event> ready_;
     std::unique_ptr<Event> summed_;
     StreamTimer reduce_;
@@ -102,6 +106,7 @@ private:
     double host_wishes_ = 0;
     double host_flops_ = 0;
     double host_clip_[3] = {};
+    std::vector<float> host_fp8_largest_;
 };
 
 }  // namespace rm

@@ -27,13 +27,13 @@ public:
     NumericTypes types() const override { return {context_.compute, DType::f32, DType::f32}; }
     Device& device() override { return *device_; }
 
-    Bytes prepared_bytes(std::int64_t num_rows, std::int64_t num_columns) const override {
-        return context_.gemm->packed_bytes(num_columns, num_rows) +
-               context_.gemm->packed_bytes(num_rows, num_columns);
+    Bytes prepared_bytes(std::int64_t num_rows, std::int64_t num_columns,
+                         WeightForm form) const override {
+        return cpu::prepared_bytes(num_rows, num_columns, form, context_);
     }
-    std::unique_ptr<PreparedWeight> make_prepared(std::int64_t num_rows,
-                                                  std::int64_t num_columns) override {
-        return std::make_unique<cpu::CpuPreparedWeight>(num_rows, num_columns, *context_.gemm,
+    std::unique_ptr<PreparedWeight> make_prepared(std::int64_t num_rows, std::int64_t num_columns,
+                                                  WeightForm form) override {
+        return std::make_unique<cpu::CpuPreparedWeight>(num_rows, num_columns, form, context_,
                                                         *device_);
     }
     void prepare(const TensorView& weight, PreparedWeight& prepared, Stream& stream) override {
@@ -80,7 +80,7 @@ double product_rate(const CpuOptions& options) {
     const auto kernels = make_cpu_kernels(options);
     Device& device = kernels->device();
     const auto stream = device.make_stream("peak");
-    const auto prepared = kernels->make_prepared(N, K);
+    const auto prepared = kernels->make_prepared(N, K, WeightForm::compute);
     const Tensor weight(device, MemoryKind::weights, DType::f32, {N, K});
     const Tensor x(device, MemoryKind::activations, options.compute, {T, K});
     const Tensor y(device, MemoryKind::activations, options.compute, {T, N});

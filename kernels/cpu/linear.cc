@@ -11,7 +11,29 @@ simd::Type type_of(const TensorView& tensor) {
 
 }  // namespace
 
-void prepare(const TensorView& weight, const CpuPreparedWeight& prepared, Context& context) {
+CpuPreparedWeight::CpuPreparedWeight(std::int64_t num_rows, std::int64_t num_columns,
+                                     WeightForm form, const Context& context, Device& device)
+    : num_rows_(num_rows),
+      num_columns_(num_columns),
+      form_(form),
+      forward_(context.gemm->make(num_columns, num_rows, device)),
+      backward_(context.gemm->make(num_rows, num_columns, device)) {
+    if (form == WeightForm::fp8)
+        rounded_ = Tensor(device, MemoryKind::weights, context.compute, {num_rows, num_columns});
+}
+
+Bytes prepared_bytes(std::int64_t num_rows, std::int64_t num_columns, WeightForm form,
+                     const Context& context) {
+    Bytes bytes = context.gemm->packed_bytes(num_columns, num_rows) +
+                  context.gemm->packed_bytes(num_rows, num_columns);
+    if (form == WeightForm::fp8) bytes += {num_rows * num_columns * size_of(context.compute)};
+    return bytes;
+}
+
+void prepare(const TensorView& given, const CpuPreparedWeight& prepared, Context& context) {
+    const bool rounds = prepared.form() == WeightForm::fp8;
+    if (rounds) round_weight(given, prepared, context);
+    const TensorView weight = rounds ? prepared.rounded() : given;
     const std::int64_t K = prepared.num_columns();
     PackedMatrix& forward = prepared.forward();
     PackedMatrix& backward = prepared.backward();

@@ -35,28 +35,34 @@ void with_rows(std::string_view op, const TensorView& tensor, const Context& con
     visit.template operator()<Bf16>(context.loops.rows_bf16);
 }
 
-// A weight W (N, K) as both products want it.
+// A weight W (N, K) as both products want it. In FP8 these hold the numbers that it is rounded to,
+// of which the compute type holds each exactly.
 class CpuPreparedWeight final : public PreparedWeight {
 public:
-    CpuPreparedWeight(std::int64_t num_rows, std::int64_t num_columns, Gemm& gemm, Device& device)
-        : num_rows_(num_rows),
-          num_columns_(num_columns),
-          forward_(gemm.make(num_columns, num_rows, device)),
-          backward_(gemm.make(num_rows, num_columns, device)) {}
+    CpuPreparedWeight(std::int64_t num_rows, std::int64_t num_columns, WeightForm form,
+                      const Context& context, Device& device);
+    WeightForm form() const override { return form_; }
     std::int64_t num_rows() const override { return num_rows_; }
     std::int64_t num_columns() const override { return num_columns_; }
     PackedMatrix& forward() const { return *forward_; }    // W^T (K, N)
     PackedMatrix& backward() const { return *backward_; }  // W (N, K)
+    const TensorView& rounded() const { return rounded_; }
 
 private:
     std::int64_t num_rows_ = 0, num_columns_ = 0;
+    WeightForm form_;
     std::unique_ptr<PackedMatrix> forward_, backward_;
+    Tensor rounded_;  // (N, K) compute; of FP8 alone: what is packed
 };
+Bytes prepared_bytes(std::int64_t num_rows, std::int64_t num_columns, WeightForm form,
+                     const Context& context);
 inline const CpuPreparedWeight& weight_of(const PreparedWeight* prepared) {
     return own_weight<CpuPreparedWeight>("cpu", prepared);
 }
 
 void prepare(const TensorView& weight, const CpuPreparedWeight& prepared, Context& context);
+// Into prepared.rounded(): as the compute type has it, and then to FP8.
+void round_weight(const TensorView& weight, const CpuPreparedWeight& prepared, Context& context);
 
 // y (T, N) = or += x (T, K) B by all workers. Lays out what they need for it.
 class Product {

@@ -19,17 +19,24 @@ public:
     std::string_view name() const override { return parts_.name; }
     NumericTypes types() const override { return {DType::bf16, DType::f32, DType::f32}; }
     Device& device() override { return *parts_.device; }
+    bool computes_fp8() const override { return parts_.profile.arch >= kFirstFp8Arch; }
 
-    Bytes prepared_bytes(std::int64_t num_rows, std::int64_t num_columns) const override {
+    Bytes prepared_bytes(std::int64_t num_rows, std::int64_t num_columns,
+                         WeightForm form) const override {
+        if (form == WeightForm::fp8) return cuda::DeviceFp8Weight::bytes(num_rows, num_columns);
         return {num_rows * num_columns * size_of(DType::bf16)};
     }
-    std::unique_ptr<PreparedWeight> make_prepared(std::int64_t num_rows,
-                                                  std::int64_t num_columns) override {
-        return std::make_unique<cuda::DevicePreparedWeight>(device(), num_rows, num_columns);
+    std::unique_ptr<PreparedWeight> make_prepared(std::int64_t num_rows, std::int64_t num_columns,
+                                                  WeightForm form) override {
+        if (form == WeightForm::fp8)
+            return std::make_unique<cuda::DeviceFp8Weight>(device(), num_rows, num_columns);
+        return std::make_unique<cuda::DevicePreparedWeight>(device(), num_rows, num_columns, form);
     }
     void prepare(const TensorView& weight, PreparedWeight& prepared, Stream& stream) override {
         const Launch where =
             launch_of("prepare", check_prepare(weight, prepared, types()), {}, stream);
+        if (prepared.form() == WeightForm::fp8)
+            return cuda::prepare(weight, cuda::fp8_weight_of(&prepared), where);
         cuda::run(Copy{.from = weight, .to = cuda::weight_of(&prepared).view()}, where);
     }
 

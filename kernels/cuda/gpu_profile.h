@@ -6,6 +6,8 @@
 
 namespace rm {
 
+constexpr int kFirstFp8Arch = 89;  // Ada
+
 // The properties of a GPU by which launchers choose a kernel. The default is the L40S.
 struct GpuProfile {
     int arch = 89;  // compute capability x 10

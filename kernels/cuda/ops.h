@@ -9,11 +9,35 @@
 // products or scratch are given where.matmul and where.workspace.
 namespace rm::cuda {
 
-// Products take either orientation.
+// Products of bf16 take either orientation.
 using DevicePreparedWeight = DenseWeight<DType::bf16>;
 inline const DevicePreparedWeight& weight_of(const PreparedWeight* prepared) {
     return own_weight<DevicePreparedWeight>("a device", prepared);
 }
+
+// Codes of W and of W^T, which have one scale.
+class DeviceFp8Weight final : public PreparedWeight {
+public:
+    DeviceFp8Weight(Device& device, std::int64_t num_rows, std::int64_t num_columns);
+    static Bytes bytes(std::int64_t num_rows, std::int64_t num_columns);
+    WeightForm form() const override { return WeightForm::fp8; }
+    std::int64_t num_rows() const override { return plain_->dim(0); }
+    std::int64_t num_columns() const override { return plain_->dim(1); }
+    Fp8Matrix plain() const { return {plain_, scale()}; }    // (N, K)
+    Fp8Matrix turned() const { return {turned_, scale()}; }  // (K, N)
+    TensorView amax() const { return scalars_->rows(kAmax, 1); }
+
+private:
+    // f32, each at a multiple of 16 bytes.
+    static constexpr std::int64_t kAmax = 4, kNumScalars = 8;
+    TensorView scale() const { return scalars_->rows(0, 1); }
+
+    Tensor plain_, turned_, scalars_;
+};
+inline const DeviceFp8Weight& fp8_weight_of(const PreparedWeight* prepared) {
+    return own_weight<DeviceFp8Weight>("a device", prepared);
+}
+void prepare(const TensorView& weight, const DeviceFp8Weight& prepared, const Launch& where);
 
 // `workspace_bytes` of the ops that take a workspace; reads shapes only.
 #define RM_OP(Op)                                              \

@@ -1,3 +1,4 @@
+#include "kernels/cuda/ops.h"
 #include "kernels/cuda/pick.h"
 #include "kernels/cuda/quantize.h"
 #include "kernels/device/quantize.cuh"
@@ -31,45 +32,44 @@ void launch_amax(const Source& source, const TensorView& x, const TensorView& am
                    {.source = source, .amax = amax.as<float>(), .T = T, .C = x.dim(1)});
 }
 
-void check_target(const Fp8Target& to, std::int64_t T, std::int64_t C) {
-    const std::int64_t length = ceil_div(T, 16) * 16;
-    const auto fits = [](const Fp8Codes& codes, std::int64_t rows, std::int64_t columns) {
-        const bool aligned = reinterpret_cast<std::uintptr_t>(codes.codes) % 16 == 0;
-        return codes.codes == nullptr ||
-               (codes.rows == rows && codes.columns == columns && aligned);
-    };
-    RM_CHECK(fits(to.codes, T, C), "codes of ({}, {}) for a tensor ({}, {})", to.codes.rows,
-             to.codes.columns, T, C);
-    RM_CHECK(fits(to.transposed, C, length),
-             "transposed codes of ({}, {}), a tensor ({}, {}) needs ({}, {})", to.transposed.rows,
-             to.transposed.columns, T, C, C, length);
+const Fp8Matrix& either(const Fp8Target& to) {
+    return to.rows.empty() ? to.columns : to.rows;
+}
+
+std::uint8_t* codes_of(const Fp8Matrix& matrix, std::int64_t rows, std::int64_t columns) {
+    if (matrix.empty()) return nullptr;
+    const TensorView& codes = matrix.codes;
+    RM_CHECK(codes.dim(0) == rows && codes.dim(1) == columns && starts_are_aligned({codes}),
+             "codes {}; ({}, {}) at a multiple of 16 bytes are needed", shape_string(codes), rows,
+             columns);
+    return codes.as<std::uint8_t>();
 }
 
 template <typename Format, typename Source>
-void launch_cast(const Source& source, const TensorView& x, const TensorView& scale,
-                 const Fp8Target& to, const Launch& where) {
+void launch_cast(const Source& source, const TensorView& x, const Fp8Target& to,
+                 const Launch& where) {
     using Kernel = device::Fp8CastOf<Format, Source>;
     const std::int64_t T = x.dim(0), C = x.dim(1);
-    check_target(to, T, C);
     const simt::Extent grid{.x = static_cast<int>(ceil_div(T, Kernel::kTile)),
                             .y = static_cast<int>(ceil_div(C, Kernel::kTile))};
     launch<Kernel>(where, grid,
                    {.source = source,
-                    .scale = scale.as<float>(),
-                    .codes = to.codes.codes,
-                    .transposed = to.transposed.codes,
+                    .scale = either(to).scale.as<float>(),
+                    .codes = codes_of(to.rows, T, C),
+                    .transposed = codes_of(to.columns, C, padded_tokens(T)),
                     .amax = to.amax.as<float>(),
+                    .known = to.largest.empty() ? nullptr : to.largest.as<float>(),
                     .T = T,
                     .C = C});
 }
 
 template <typename Source>
-void launch_cast(Fp8 format, const Source& source, const Fp8Cast& op, const Launch& where) {
-    switch (format) {
+void launch_cast(const Source& source, const Fp8Cast& op, const Launch& where) {
+    switch (either(op.to).format) {
         case Fp8::e4m3:
-            return launch_cast<E4m3>(source, op.x, op.scale, op.to, where);
+            return launch_cast<E4m3>(source, op.x, op.to, where);
         case Fp8::e5m2:
-            return launch_cast<E5m2>(source, op.x, op.scale, op.to, where);
+            return launch_cast<E5m2>(source, op.x, op.to, where);
     }
 }
 
@@ -107,22 +107,22 @@ void run(const Fp8Scale& op, const Launch& where) {
     launch<device::Fp8ScaleOf>(where, {},
                                {.amax = op.amax.as<float>(),
                                 .scale = op.scale.as<float>(),
+                                .other = op.other.empty() ? nullptr : op.other.as<float>(),
                                 .count = op.amax.num_elements(),
                                 .largest = largest(op.format)});
 }
 
 void run(const Fp8Cast& op, const Launch& where) {
     check_rows(op.x);
-    if (op.x.dtype() == DType::f32)
-        return launch_cast(op.format, source_of<float>(op.x), op, where);
-    launch_cast(op.format, source_of<std::uint16_t>(op.x), op, where);
+    if (op.x.dtype() == DType::f32) return launch_cast(source_of<float>(op.x), op, where);
+    launch_cast(source_of<std::uint16_t>(op.x), op, where);
 }
 
 void run(const Fp8CastRmsNorm& op, const Launch& where) {
     check_rows(op.x);
     const RmsNormSource source{op.x.as<std::uint16_t>(), op.weight.as<float>(), op.rstd.as<float>(),
                                op.x.dim(1)};
-    launch_cast<E4m3>(source, op.x, op.scale, op.to, where);
+    launch_cast<E4m3>(source, op.x, op.to, where);
 }
 
 void run(const Fp8CastSwiglu& op, const Launch& where) {
@@ -130,7 +130,22 @@ void run(const Fp8CastSwiglu& op, const Launch& where) {
     check_rows(op.up);
     const SwigluSource source{op.gate.as<std::uint16_t>(), op.up.as<std::uint16_t>(),
                               op.gate.dim(1)};
-    launch_cast<E4m3>(source, op.gate, op.scale, op.to, where);
+    launch_cast<E4m3>(source, op.gate, op.to, where);
+}
+
+void run(const Quantize& op, const Launch& where) {
+    const Fp8Target to{op.rows, op.columns, op.amax, op.largest};
+    run(FillZero{op.amax}, where);
+    if (op.scaling == Scaling::current) {
+        const bool both = !op.rows.empty() && !op.columns.empty();
+        run(Fp8Amax{.x = op.x, .amax = op.amax}, where);
+        run(Fp8Scale{.amax = op.amax,
+                     .format = op.format(),
+                     .scale = either(to).scale,
+                     .other = both ? op.columns.scale : TensorView()},
+            where);
+    }
+    run(Fp8Cast{.x = op.x, .to = to}, where);
 }
 
 }  // namespace rm::cuda

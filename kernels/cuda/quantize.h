@@ -3,28 +3,20 @@
 #include <cstdint>
 
 #include "kernels/cuda/launch.h"
-#include "kernels/fp8.h"
+#include "kernels/ops/fp8_linear.h"
 
-// FP8 linears. A product of FP8 matrices exists on sm_89 only as TN with one scale per tensor, so
-// whatever is multiplied is needed in both orientations: x (T, C) for y = x W^T, its transpose for
-// d_W = d_y^T x. One kernel rounds, transposes and measures; it takes what it rounds from memory,
-// or computes it (RMSNorm, SwiGLU) instead of reading what another kernel wrote.
+// The steps of rounding to FP8. One kernel rounds, turns around and measures; it takes what it
+// rounds from memory, or computes it (RMSNorm, SwiGLU) instead of reading what another kernel
+// wrote.
 //
 // Current scaling: Fp8Amax..., Fp8Scale, Fp8Cast...: the tensor is read twice. Delayed scaling:
 // Fp8Scale from a history of maxima, then Fp8Cast..., which measures for the next step.
 // C is a multiple of 16, memory 16-byte aligned.
 namespace rm {
 
-// Codes of one format, row-major; borrows them.
-struct Fp8Codes {
-    std::uint8_t* codes = nullptr;
-    std::int64_t rows = 0;
-    std::int64_t columns = 0;
-};
-
 // amax = max(amax, max |x|). NaN is not counted.
 struct Fp8Amax {
-    TensorView x;     // (T, C) bf16 or f32
+    TensorView x;     // (T, C) bf16, or f32 that is rounded to it
     TensorView amax;  // (1) f32
 };
 // For y = RMSNorm(x) rounded to bf16, which is not kept.
@@ -42,38 +34,35 @@ struct Fp8AmaxSwiglu {
     TensorView amax;  // (1) f32
 };
 
-// scale = fp8_scale of the largest of `amax`, and its inverse.
+// scale = 1 / fp8_scale of the largest of `amax`.
 struct Fp8Scale {
     TensorView amax;  // (N) f32: one, or a history
     Fp8 format = Fp8::e4m3;
-    TensorView scale;  // (2) f32: scale, 1 / scale
+    TensorView scale;  // (1) f32
+    TensorView other;  // (1) f32, gets the same; or empty
 };
 
-// Where a cast goes. `transposed` has T rounded up to a multiple of 16 columns, zero past T; either
-// may be null, and is then not written. amax = max(amax, max |x|) of what was rounded, unscaled.
+// Where a cast goes: codes = fp8(x / scale), to nearest even, saturating. Either matrix may be
+// empty; their scales are inputs and equal. amax = max(amax, max |x|), unscaled.
 struct Fp8Target {
-    Fp8Codes codes;       // (T, C)
-    Fp8Codes transposed;  // (C, T rounded up)
-    TensorView amax;      // (1) f32
+    Fp8Matrix rows;           // (T, C)
+    Fp8Matrix columns;        // (C, padded_tokens(T))
+    TensorView amax;          // (1) f32
+    TensorView largest = {};  // (1) f32: becomes amax if that is larger; or empty
 };
-// codes = fp8(x * scale), to nearest even, saturating.
 struct Fp8Cast {
-    TensorView x;      // (T, C) bf16 or f32
-    TensorView scale;  // (2) f32, of Fp8Scale
-    Fp8 format = Fp8::e4m3;
+    TensorView x;  // (T, C) bf16, or f32 that is rounded to it
     Fp8Target to;
 };
 struct Fp8CastRmsNorm {  // e4m3
     TensorView x;        // (T, C) bf16
     TensorView weight;   // (C) f32
     TensorView rstd;     // (T) f32, of Fp8AmaxRmsNorm
-    TensorView scale;    // (2) f32
     Fp8Target to;
 };
 struct Fp8CastSwiglu {  // e4m3
     TensorView gate;    // (T, F) bf16
     TensorView up;      // (T, F) bf16
-    TensorView scale;   // (2) f32
     Fp8Target to;
 };
 

@@ -3,5 +3,5 @@
 set(device_launchers attention/attention attention/attention_bwd attention/attention_fwd
                      cross_entropy elementwise embedding offload optimizer
                      pack parts quantize rmsnorm rope)
-set(device_sources attention/attention_pick.cc attention/attention_runs.cc device_kernels.cc launch_log.cc linear.cc
-                   matmul/matmul.cc pick.cc)
+set(device_sources attention/attention_pick.cc attention/attention_runs.cc device_kernels.cc fp8_linear.cc launch_log.cc
+                   linear.cc matmul/matmul.cc pick.cc)

@@ -7,13 +7,16 @@
 // Rounding to FP8 with one scale per tensor, in both orientations at once.
 namespace rm::device {
 
-// amax = max(amax, the block's largest). Sizes are ordered as their bits are.
+// amax = max(amax, the block's largest), and so `also` if it is not null. Sizes are ordered as
+// their bits are.
 template <int kThreads>
-SIMT_FN void merge_amax(float* amax, float mine, float* maxima) {
+SIMT_FN void merge_amax(float* amax, float mine, float* maxima, float* also = nullptr) {
     FloatBits largest;
     largest.value = block_max<kThreads>(mine, maxima);
-    if (simt::thread() == 0)
-        simt::atomic_max(reinterpret_cast<int*>(amax), static_cast<int>(largest.bits));
+    if (simt::thread() != 0) return;
+    simt::atomic_max(reinterpret_cast<int*>(amax), static_cast<int>(largest.bits));
+    if (also != nullptr)
+        simt::atomic_max(reinterpret_cast<int*>(also), static_cast<int>(largest.bits));
 }
 
 // Rows go to blocks, columns of a row to threads.
@@ -93,13 +96,14 @@ private:
     }
 };
 
-// The scale of a tensor from the maxima of one or more of its past or present values: the largest
-// power of two under largest / amax (kernels/fp8.h).
+// The scale of a tensor from the maxima of one or more of its past or present values: the inverse
+// of the largest power of two under largest / amax (kernels/fp8.h).
 struct Fp8ScaleOf : PlainKernel<32, 1> {
     static constexpr const char* kName = "fp8_scale";
     struct Params {
         const float* amax;  // (count)
-        float* scale;       // (2): scale, 1 / scale
+        float* scale;       // (1): what codes are multiplied by
+        float* other;       // (1), the same, or null
         std::int64_t count;
         float largest;  // number of the format
     };
@@ -110,9 +114,9 @@ struct Fp8ScaleOf : PlainKernel<32, 1> {
             amax = fmaxf(amax, p.amax[i]);
         amax = warp_max(amax);
         if (simt::thread() != 0) return;
-        const float scale = fp8_scale(p.largest, amax);
+        const float scale = 1 / fp8_scale(p.largest, amax);
         p.scale[0] = scale;
-        p.scale[1] = 1 / scale;
+        if (p.other != nullptr) p.other[0] = scale;
     }
 };
 
@@ -136,18 +140,19 @@ struct Fp8CastOf {
         std::uint8_t* codes;       // (T, C), or null
         std::uint8_t* transposed;  // (C, T rounded up to 16), or null
         float* amax;
+        float* known;  // becomes amax if that is larger; or null
         std::int64_t T;
         std::int64_t C;
     };
 
     SIMT_FN static void run(const Params& p, Shared& shared) {
-        const float scale = p.scale[0];
+        const float factor = 1 / p.scale[0];
         float largest = 0;
         SIMT_UNROLL
         for (int i = 0; i < kWords / (kThreads / 32); ++i)
-            largest = four_rows(p, shared, i * (kThreads / 32) + simt::warp(), scale, largest);
+            largest = four_rows(p, shared, i * (kThreads / 32) + simt::warp(), factor, largest);
         // The barrier in here is also the one between writing and reading columns.
-        merge_amax<kThreads>(p.amax, largest, shared.maxima);
+        merge_amax<kThreads>(p.amax, largest, shared.maxima, p.known);
         if (p.transposed != nullptr) store_columns(p, shared);
     }
 
@@ -160,7 +165,7 @@ private:
     }
 
     // Rows 4w .. 4w + 3 of the tile. All are loaded before the first is written.
-    SIMT_FN static float four_rows(const Params& p, Shared& shared, int w, float scale,
+    SIMT_FN static float four_rows(const Params& p, Shared& shared, int w, float factor,
                                    float largest) {
         const std::int64_t row = first_row() + 4 * w, column = first_column() + simt::lane() * 4;
         const int num_rows = column < p.C ? rows_left(p.T - row) : 0;
@@ -173,8 +178,8 @@ private:
         SIMT_UNROLL
         for (int r = 0; r < 4; ++r) {
             largest = largest_of(x[r], largest);
-            rows[r] = Format::round2(x[r][0] * scale, x[r][1] * scale) |
-                      Format::round2(x[r][2] * scale, x[r][3] * scale) << 16;
+            rows[r] = Format::round2(x[r][0] * factor, x[r][1] * factor) |
+                      Format::round2(x[r][2] * factor, x[r][3] * factor) << 16;
             if (r < num_rows && p.codes != nullptr)
                 store_word(p.codes + (row + r) * p.C + column, rows[r]);
         }

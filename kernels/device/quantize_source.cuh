@@ -48,12 +48,13 @@ struct TensorSource {
         return Format::kIsE4m3 ? "fp8_cast_e4m3" : "fp8_cast_e5m2";
     }
 
-    const T* x;  // (T, C) bf16 or f32
+    const T* x;  // (T, C) bf16, or f32 that is rounded to it
     std::int64_t C;
 
     template <int kCount>
     SIMT_FN void load(std::int64_t row, std::int64_t column, float (&to)[kCount]) const {
         device::load(x + row * C + column, to);
+        if constexpr (sizeof(T) == 4) round_to_bf16(to);
     }
 };
 

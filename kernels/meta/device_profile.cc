@@ -1,6 +1,7 @@
 #include "kernels/meta/device_profile.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <span>
@@ -47,9 +48,17 @@ Status check_speed(const OpSpeed& speed) {
     return {};
 }
 
+constexpr std::array kFp8Ops = {Quantize::kName, Fp8LinearFwd::kName, Fp8LinearBwdInput::kName,
+                                Fp8LinearBwdWeight::kName};
+
+bool is_fp8(std::string_view op) {
+    return std::find(kFp8Ops.begin(), kFp8Ops.end(), op) != kFp8Ops.end();
+}
+
 // One speed, or several by ascending head dim, next to each other.
 Status check_op(const DeviceProfile& profile, std::string_view op) {
     const auto speeds = speeds_of(profile, op);
+    if (speeds.empty() && is_fp8(op)) return {};
     if (speeds.empty()) return invalid_argument("no speed of {}", op);
     const auto all = std::count_if(profile.ops.begin(), profile.ops.end(),
                                    [op](const OpSpeed& speed) { return speed.op == op; });
@@ -63,6 +72,11 @@ Status check_op(const DeviceProfile& profile, std::string_view op) {
 }
 
 }  // namespace
+
+bool computes_fp8(const DeviceProfile& profile) {
+    return std::all_of(kFp8Ops.begin(), kFp8Ops.end(),
+                       [&](std::string_view op) { return !speeds_of(profile, op).empty(); });
+}
 
 std::vector<std::string_view> profiled_ops() {
 #define RM_OP(Op) Op::kName,
@@ -136,12 +150,13 @@ Seconds seconds_of(const DeviceProfile& profile, std::string_view op, const OpWo
     return seconds_between(known_speeds(profile, op), work);
 }
 
-OpTimes::OpTimes(const DeviceProfile* profile, std::string_view op) {
-    if (profile != nullptr) speeds_ = known_speeds(*profile, op);
+OpTimes::OpTimes(const DeviceProfile* profile, std::string_view op) : profile_(profile), op_(op) {
+    if (profile != nullptr) speeds_ = speeds_of(*profile, op);
 }
 
 Seconds OpTimes::of(const OpWork& work) const {
-    if (speeds_.empty()) return {};
+    if (profile_ == nullptr) return {};
+    RM_CHECK(!speeds_.empty(), "the profile {} has no speed of {}", profile_->name, op_);
     if (answer_.value < 0 || last_ != work) {
         last_ = work;
         answer_ = seconds_between(speeds_, work);

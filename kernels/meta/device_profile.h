@@ -53,6 +53,7 @@ struct DeviceProfile {
     std::string provenance;      // measured how, on what, when; or whose figures and assumptions
     DType compute = DType::f32;  // what the speeds are of
     double peak_flops = 0;       // dense products, a second
+    double fp8_peak_flops = 0;   // likewise in FP8; 0: it has none, or they were not measured
     Bytes memory;                // of the device, all in all; 0: unknown
     Bytes held;                  // by libraries and the driver, outside all that is planned
     int prepared_copies = 0;     // of a weight, in the compute type
@@ -69,17 +70,23 @@ Status check_profile(const DeviceProfile& profile);
 const OpSpeed& speed_of(const DeviceProfile& profile, std::string_view op);
 Seconds seconds_of(const DeviceProfile& profile, std::string_view op, const OpWork& work);
 
+// Whether the profile has the speeds of the ops in FP8: of a device that has no such products it
+// has none, nor does one that was measured before there were these ops.
+bool computes_fp8(const DeviceProfile& profile);
+
 // The speeds of one op, found once; of a dry run, which asks the same again and again.
 class OpTimes {
 public:
     OpTimes() = default;  // nothing takes time
-    // Borrows the profile; null: nothing takes time. The op must be there.
+    // Borrows the profile; null: nothing takes time. The op must be there when its time is asked.
     OpTimes(const DeviceProfile* profile, std::string_view op);
 
     Seconds of(const OpWork& work) const;
     Bytes workspace() const { return speeds_.empty() ? Bytes{} : speeds_.front().workspace; }
 
 private:
+    const DeviceProfile* profile_ = nullptr;
+    std::string_view op_;
     std::span<const OpSpeed> speeds_;
     mutable OpWork last_;  // asked for, and its answer
     mutable Seconds answer_{-1};
@@ -88,7 +95,8 @@ private:
 // The same device where all work takes `times` as long.
 DeviceProfile slowed(DeviceProfile profile, double times);
 
-// Every name that a profile must have: all ops, prepare, upload, download.
+// Every name that a profile must have: all ops, prepare, upload, download; those in FP8 it may
+// lack.
 std::vector<std::string_view> profiled_ops();
 
 // L40S, A100, H100 and H200 by published figures and assumed efficiencies, which they name.

@@ -120,6 +120,7 @@ void add_speeds(Kernels& kernels, std::span<const ProfileSample> samples,
         OpSpeed& speed = profile.ops.back();
         if (!kernels.device().host_visible()) speed.workspace = largest_workspace(group);
         if (op == "linear_fwd") profile.peak_flops = best_rate(speed);
+        if (op == "fp8_linear_fwd") profile.fp8_peak_flops = best_rate(speed);
     }
 }
 
@@ -140,7 +141,8 @@ void measure_transfers(Kernels& kernels, const MeasureOptions& options, const Pr
 
 int prepared_copies(const Kernels& kernels) {
     const double plain = 1024.0 * 1024.0 * static_cast<double>(size_of(kernels.types().compute));
-    const auto prepared = static_cast<double>(kernels.prepared_bytes(1024, 1024).value);
+    const auto prepared =
+        static_cast<double>(kernels.prepared_bytes(1024, 1024, WeightForm::compute).value);
     return static_cast<int>(prepared / plain + 0.5);
 }
 

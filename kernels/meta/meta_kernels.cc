@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "kernels/meta/device_profile.h"
@@ -17,14 +18,16 @@ namespace {
 
 class MetaPrepared final : public PreparedWeight {
 public:
-    MetaPrepared(std::int64_t num_rows, std::int64_t num_columns, Buffer memory)
-        : num_rows_(num_rows), num_columns_(num_columns), memory_(std::move(memory)) {}
+    MetaPrepared(std::int64_t num_rows, std::int64_t num_columns, WeightForm form, Buffer memory)
+        : num_rows_(num_rows), num_columns_(num_columns), form_(form), memory_(std::move(memory)) {}
+    WeightForm form() const override { return form_; }
     std::int64_t num_rows() const override { return num_rows_; }
     std::int64_t num_columns() const override { return num_columns_; }
     MemoryRange range() const { return {memory_.data(), memory_.size()}; }
 
 private:
     std::int64_t num_rows_ = 0, num_columns_ = 0;
+    WeightForm form_;
     Buffer memory_;
 };
 
@@ -68,15 +71,23 @@ public:
         return device_;
     }
 
-    Bytes prepared_bytes(std::int64_t num_rows, std::int64_t num_columns) const override {
-        if (options_.like != nullptr) return options_.like->prepared_bytes(num_rows, num_columns);
+    Bytes prepared_bytes(std::int64_t num_rows, std::int64_t num_columns,
+                         WeightForm form) const override {
+        if (options_.like != nullptr)
+            return options_.like->prepared_bytes(num_rows, num_columns, form);
+        const std::int64_t size = num_rows * num_columns;
         const int copies = options_.profile != nullptr ? options_.profile->prepared_copies : 2;
-        return {copies * num_rows * num_columns * size_of(options_.types.compute)};
+        const Bytes dense{copies * size * size_of(options_.types.compute)};
+        if (form == WeightForm::compute) return dense;
+        // A device that multiplies codes has them in both orientations; one that packs numbers has
+        // those that are packed beside them.
+        if (copies == 1) return {2 * size};
+        return dense + Bytes{size * size_of(options_.types.compute)};
     }
-    std::unique_ptr<PreparedWeight> make_prepared(std::int64_t num_rows,
-                                                  std::int64_t num_columns) override {
-        const Bytes size = prepared_bytes(num_rows, num_columns);
-        return std::make_unique<MetaPrepared>(num_rows, num_columns,
+    std::unique_ptr<PreparedWeight> make_prepared(std::int64_t num_rows, std::int64_t num_columns,
+                                                  WeightForm form) override {
+        const Bytes size = prepared_bytes(num_rows, num_columns, form);
+        return std::make_unique<MetaPrepared>(num_rows, num_columns, form,
                                               device_.allocate(size, MemoryKind::weights));
     }
     void prepare(const TensorView& weight, PreparedWeight& prepared, Stream& stream) override {
@@ -117,9 +128,9 @@ private:
 
     // A prepared weight of `like` of the same shape.
     const PreparedWeight& twin_of(const PreparedWeight* weight) const {
-        const std::pair shape(own(weight).num_rows(), own(weight).num_columns());
-        auto& twin = twins_[shape];
-        if (twin == nullptr) twin = options_.like->make_prepared(shape.first, shape.second);
+        const std::int64_t N = own(weight).num_rows(), K = own(weight).num_columns();
+        auto& twin = twins_[{N, K, own(weight).form()}];
+        if (twin == nullptr) twin = options_.like->make_prepared(N, K, own(weight).form());
         return *twin;
     }
 
@@ -127,7 +138,8 @@ private:
     MetaDevice device_;
     const OpTimes prepare_;
     std::array<OpTimes, kNumOps> times_;
-    mutable std::map<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<PreparedWeight>> twins_;
+    using Twin = std::tuple<std::int64_t, std::int64_t, WeightForm>;
+    mutable std::map<Twin, std::unique_ptr<PreparedWeight>> twins_;
 };
 
 }  // namespace

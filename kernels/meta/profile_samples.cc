@@ -66,8 +66,10 @@ TensorView ProfileSampler::indices(std::int64_t count, std::int64_t below) {
     return made;
 }
 
-const PreparedWeight& ProfileSampler::weight(std::int64_t num_rows, std::int64_t num_columns) {
-    PreparedWeight& made = *weights_.emplace_back(kernels_.make_prepared(num_rows, num_columns));
+const PreparedWeight& ProfileSampler::weight(std::int64_t num_rows, std::int64_t num_columns,
+                                             WeightForm form) {
+    PreparedWeight& made =
+        *weights_.emplace_back(kernels_.make_prepared(num_rows, num_columns, form));
     kernels_.prepare(tensor(kernels_.types().master, {num_rows, num_columns}), made, *stream_);
     stream_->synchronize();
     return made;
@@ -87,11 +89,37 @@ void ProfileSampler::products(std::int64_t T, std::int64_t N, std::int64_t K) {
     add(shape, [=](std::int64_t i) {
         return LinearBwdWeight{.d_y = tile(y, T, i), .x = tile(x, T, i), .d_weight = d_weight};
     });
+    if (kernels_.computes_fp8() && N % kFp8Align == 0 && K % kFp8Align == 0) fp8_products(T, N, K);
     const TensorView master = tensor(kernels_.types().master, {N, K});
-    PreparedWeight* to = weights_.emplace_back(kernels_.make_prepared(N, K)).get();
-    const Bytes bytes = master.num_bytes() + kernels_.prepared_bytes(N, K);
+    PreparedWeight* to =
+        weights_.emplace_back(kernels_.make_prepared(N, K, WeightForm::compute)).get();
+    const Bytes bytes = master.num_bytes() + kernels_.prepared_bytes(N, K, WeightForm::compute);
     add("prepare", shape, work_of_bytes(static_cast<double>(bytes.value)),
         [=, this](std::int64_t) { kernels_.prepare(master, *to, *stream_); });
+}
+
+Fp8Matrix ProfileSampler::codes(std::int64_t rows, std::int64_t columns) {
+    const auto make = [&](DType dtype, std::initializer_list<std::int64_t> shape) {
+        const Tensor& made =
+            tensors_.emplace_back(kernels_.device(), MemoryKind::activations, dtype, shape);
+        kernels_.device().zero(made);
+        return made.view();
+    };
+    return {make(DType::u8, {rows, columns}), make(DType::f32, {1}), Fp8::e4m3};
+}
+
+void ProfileSampler::fp8_products(std::int64_t T, std::int64_t N, std::int64_t K) {
+    const std::string shape = format("T {} N {} K {}", T, N, K);
+    const std::int64_t rows = T * num_tiles(T * (N + K)), P = padded_tokens(T);
+    const TensorView x = compute(rows, K), y = compute(rows, N);
+    const TensorView amax = tensor(DType::f32, {1}), d_weight = accum({N, K});
+    const PreparedWeight* w = &weight(N, K, WeightForm::fp8);
+    const Fp8Matrix x_rows = codes(T, K), x_columns = codes(K, P);
+    const Fp8Matrix d_y_rows = codes(T, N), d_y_columns = codes(N, P);
+    add(shape, [=](std::int64_t i) { return Quantize{tile(x, T, i), x_rows, x_columns, amax}; });
+    add(shape, [=](std::int64_t i) { return Fp8LinearFwd{x_rows, w, tile(y, T, i)}; });
+    add(shape, [=](std::int64_t i) { return Fp8LinearBwdInput{d_y_rows, w, tile(x, T, i)}; });
+    add(shape, [=](std::int64_t) { return Fp8LinearBwdWeight{d_y_columns, x_columns, d_weight}; });
 }
 
 TensorView ProfileSampler::Activations::at(const TensorView& of, std::int64_t call) const {

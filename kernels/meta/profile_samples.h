@@ -30,7 +30,8 @@ public:
     ProfileSampler(const ProfileSampler&) = delete;
     ProfileSampler& operator=(const ProfileSampler&) = delete;
 
-    // Products of T tokens, y (T, N) = x (T, K) W^T, and prepare of that weight.
+    // Products of T tokens, y (T, N) = x (T, K) W^T, and prepare of that weight; where the machine
+    // computes in FP8 and these sizes allow it, also those.
     void products(std::int64_t T, std::int64_t N, std::int64_t K);
     // Norm, rotation, activation, sums and moves of (T, C).
     void tokens(std::int64_t T, std::int64_t C);
@@ -76,7 +77,10 @@ private:
         return tensor(kernels_.types().accum, shape);
     }
     TensorView indices(std::int64_t count, std::int64_t below);
-    const PreparedWeight& weight(std::int64_t num_rows, std::int64_t num_columns);
+    const PreparedWeight& weight(std::int64_t num_rows, std::int64_t num_columns,
+                                 WeightForm form = WeightForm::compute);
+    Fp8Matrix codes(std::int64_t rows, std::int64_t columns);
+    void fp8_products(std::int64_t T, std::int64_t N, std::int64_t K);
 
     template <typename Op>
     Workspace workspace(const Op& op) {

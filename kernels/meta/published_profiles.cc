@@ -20,6 +20,7 @@ struct Published {
     std::string_view name;
     std::string_view source;
     double peak_flops = 0;  // bf16, dense
+    double fp8_flops = 0;   // likewise; 0: it has none
     double capacity = 0;    // bytes
     double memory = 0;      // bytes a second
     double link = 0;        // host to device, bytes a second, one direction
@@ -29,14 +30,16 @@ struct Published {
 constexpr double kTera = 1e12, kGiga = 1e9;
 constexpr double kPcie4 = 32 * kGiga, kPcie5 = 64 * kGiga;
 constexpr Published kParts[] = {
-    {"L40S", "NVIDIA L40S data sheet: 362 TFLOP/s bf16, 48 GB, 864 GB/s, PCIe 4.0 x16", 362 * kTera,
-     48 * kGiga, 864 * kGiga, kPcie4, kAda},
+    {"L40S", "NVIDIA L40S data sheet: 362 TFLOP/s bf16, 733 FP8, 48 GB, 864 GB/s, PCIe 4.0 x16",
+     362 * kTera, 733 * kTera, 48 * kGiga, 864 * kGiga, kPcie4, kAda},
     {"A100", "NVIDIA A100 80GB SXM data sheet: 312 TFLOP/s bf16, 80 GB, 2,039 GB/s, PCIe 4.0 x16",
-     312 * kTera, 80 * kGiga, 2039 * kGiga, kPcie4, kAmpere},
-    {"H100", "NVIDIA H100 SXM data sheet: 989 TFLOP/s bf16, 80 GB, 3.35 TB/s, PCIe 5.0 x16",
-     989 * kTera, 80 * kGiga, 3350 * kGiga, kPcie5, kHopper},
-    {"H200", "NVIDIA H200 SXM data sheet: 989 TFLOP/s bf16, 141 GB, 4.8 TB/s, PCIe 5.0 x16",
-     989 * kTera, 141 * kGiga, 4800 * kGiga, kPcie5, kHopper},
+     312 * kTera, 0, 80 * kGiga, 2039 * kGiga, kPcie4, kAmpere},
+    {"H100",
+     "NVIDIA H100 SXM data sheet: 989 TFLOP/s bf16, 1,979 FP8, 80 GB, 3.35 TB/s, PCIe 5.0 x16",
+     989 * kTera, 1979 * kTera, 80 * kGiga, 3350 * kGiga, kPcie5, kHopper},
+    {"H200",
+     "NVIDIA H200 SXM data sheet: 989 TFLOP/s bf16, 1,979 FP8, 141 GB, 4.8 TB/s, PCIe 5.0 x16",
+     989 * kTera, 1979 * kTera, 141 * kGiga, 4800 * kGiga, kPcie5, kHopper},
 };
 
 // Assumed of all of them.
@@ -87,6 +90,9 @@ OpSpeed speed_on(const Published& part, std::string_view op) {
     if (one_of(op, {"linear_fwd", "linear_bwd_input", "linear_bwd_weight"})) {
         speed.points = product_points(best);
         speed.workspace = kMatmulSpace;
+    } else if (one_of(op, {"fp8_linear_fwd", "fp8_linear_bwd_input", "fp8_linear_bwd_weight"})) {
+        speed.points = product_points(part.reached.products * part.fp8_flops);
+        speed.workspace = kMatmulSpace;
     } else if (one_of(op, {"linear_cross_entropy", "head_statistics", "head_bwd"})) {
         speed.points = {{256, 0.5 * best}, {1024, 0.7 * best}, {4096, 0.85 * best}};
         speed.workspace = kHeadSpace;
@@ -110,10 +116,13 @@ DeviceProfile profile_of(const Published& part) {
         part.source, part.reached.products, part.reached.attention_fwd, part.reached.attention_bwd,
         kMemoryShare, kLinkShare);
     profile.peak_flops = part.peak_flops;
+    profile.fp8_peak_flops = part.fp8_flops;
     profile.memory = {static_cast<std::int64_t>(part.capacity)};
     profile.held = kHeld;
     profile.prepared_copies = 1;  // bf16 as it is
     for (const std::string_view op : profiled_ops()) {
+        const bool fp8 = op == "quantize" || op.starts_with("fp8_");
+        if (fp8 && part.fp8_flops == 0) continue;
         if (op == "attention_fwd") {
             add_attention(part, op, part.reached.attention_fwd, profile.ops);
         } else if (op == "attention_bwd") {

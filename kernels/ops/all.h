@@ -4,6 +4,7 @@
 #include "kernels/ops/cross_entropy.h"
 #include "kernels/ops/elementwise.h"
 #include "kernels/ops/embedding.h"
+#include "kernels/ops/fp8_linear.h"
 #include "kernels/ops/linear.h"
 #include "kernels/ops/optimizer.h"
 #include "kernels/ops/pack.h"
@@ -18,6 +19,10 @@
     X(LinearFwd)             \
     X(LinearBwdInput)        \
     X(LinearBwdWeight)       \
+    X(Quantize)              \
+    X(Fp8LinearFwd)          \
+    X(Fp8LinearBwdInput)     \
+    X(Fp8LinearBwdWeight)    \
     X(RmsNormFwd)            \
     X(RmsNormBwd)            \
     X(RopeTable)             \

@@ -52,8 +52,10 @@ Operands& Operands::bind(std::string_view dims, const TensorView& tensor, std::s
 }
 
 Operands& Operands::bind_weight(std::string_view dims, const PreparedWeight* prepared,
-                                std::string_view name) {
+                                std::string_view name, WeightForm form) {
     RM_CHECK(prepared != nullptr, "{}: no prepared weight as {}", op_, name);
+    RM_CHECK(prepared->form() == form, "{}: {} is prepared in {}, should be in {}", op_, name,
+             to_string(prepared->form()), to_string(form));
     dims_.bind(dims, {nullptr, types_.compute, {prepared->num_rows(), prepared->num_columns()}},
                name);
     return *this;
@@ -75,7 +77,8 @@ void Operands::expect(const TensorView& tensor, std::string_view name, DType dty
 Dims check_prepare(const TensorView& weight, const PreparedWeight& prepared,
                    const NumericTypes& types) {
     Operands operands("prepare", types);
-    operands.weight<"N K">(&prepared, "prepared").compute_or_master<"N K">(weight, "weight");
+    operands.weight<"N K">(&prepared, "prepared", prepared.form())
+        .compute_or_master<"N K">(weight, "weight");
     return operands.dims();
 }
 

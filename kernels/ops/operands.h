@@ -28,11 +28,19 @@ struct NumericTypes {
 
 enum class Into { overwrite, add };  // where a result goes: replaces, or is summed into, the target
 
-// A weight (N, K) in the form its backend's GEMM wants (oneDNN: packed W and W^T). Made once,
-// filled by Kernels::prepare after each optimizer step or gather.
+// The numbers of a prepared weight: of the compute type, or those rounded to e4m3 with one scale
+// for the whole weight.
+enum class WeightForm { compute, fp8 };
+constexpr std::string_view to_string(WeightForm form) {
+    return form == WeightForm::fp8 ? "fp8" : "the compute type";
+}
+
+// A weight (N, K) in the form its backend's GEMM wants (oneDNN: packed W and W^T; FP8 on a device:
+// the codes of both). Made once, filled by Kernels::prepare after each optimizer step or gather.
 class PreparedWeight {
 public:
     virtual ~PreparedWeight() = default;
+    virtual WeightForm form() const = 0;
     virtual std::int64_t num_rows() const = 0;     // N, the output features
     virtual std::int64_t num_columns() const = 0;  // K, the input features
 };
@@ -97,8 +105,17 @@ public:
         return bind(names.view(), tensor, name, DType::i32, DType::i32);
     }
     template <DimNames names>
-    Operands& weight(const PreparedWeight* prepared, std::string_view name) {
-        return bind_weight(names.view(), prepared, name);
+    Operands& codes(const TensorView& tensor, std::string_view name) {
+        return bind(names.view(), tensor, name, DType::u8, DType::u8);
+    }
+    template <DimNames names>
+    Operands& floats(const TensorView& tensor, std::string_view name) {
+        return bind(names.view(), tensor, name, DType::f32, DType::f32);
+    }
+    template <DimNames names>
+    Operands& weight(const PreparedWeight* prepared, std::string_view name,
+                     WeightForm form = WeightForm::compute) {
+        return bind_weight(names.view(), prepared, name, form);
     }
     // A tensor of any shape: only how many elements it has counts.
     Operands& elements(const TensorView& tensor, std::string_view name);
@@ -125,7 +142,7 @@ private:
     Operands& bind(std::string_view dims, const TensorView& tensor, std::string_view name,
                    DType dtype, DType other);
     Operands& bind_weight(std::string_view dims, const PreparedWeight* prepared,
-                          std::string_view name);
+                          std::string_view name, WeightForm form);
     Operands& list(const TensorView& tensor);
     void expect(const TensorView& tensor, std::string_view name, DType dtype, DType other) const;
 

@@ -11,18 +11,20 @@ public:
     NumericTypes types() const override { return {DType::f64, DType::f64, DType::f64}; }
     Device& device() override { return *device_; }
 
-    Bytes prepared_bytes(std::int64_t num_rows, std::int64_t num_columns) const override {
+    Bytes prepared_bytes(std::int64_t num_rows, std::int64_t num_columns,
+                         WeightForm /*form*/) const override {
         return {num_rows * num_columns * size_of(DType::f64)};
     }
-    std::unique_ptr<PreparedWeight> make_prepared(std::int64_t num_rows,
-                                                  std::int64_t num_columns) override {
-        return std::make_unique<ref::RefPreparedWeight>(*device_, num_rows, num_columns);
+    std::unique_ptr<PreparedWeight> make_prepared(std::int64_t num_rows, std::int64_t num_columns,
+                                                  WeightForm form) override {
+        return std::make_unique<ref::RefPreparedWeight>(*device_, num_rows, num_columns, form);
     }
     void prepare(const TensorView& weight, PreparedWeight& prepared, Stream& stream) override {
         const TensorView to = ref::weight_of(&prepared);
-        stream.enqueue("prepare", [from = weight, to] {
+        stream.enqueue("prepare", [from = weight, to, form = prepared.form()] {
             ref::run(Copy{.from = from, .to = to},
                      Dims("prepare").bind<"N K">(to, "prepared").bind<"N K">(from, "weight"));
+            if (form == WeightForm::fp8) ref::round_to_fp8(to);
         });
     }
 

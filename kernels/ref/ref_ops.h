@@ -12,6 +12,9 @@ inline const TensorView& weight_of(const PreparedWeight* prepared) {
     return own_weight<RefPreparedWeight>("ref", prepared).view();
 }
 
+// Every number becomes the one that its code stands for, with one scale for all (e4m3).
+void round_to_fp8(const TensorView& weight);
+
 #define RM_OP(Op) void run(const Op& op, const Dims& dims);
 RM_EACH_OP(RM_OP)
 #undef RM_OP

@@ -285,7 +285,8 @@ Status check_question(const SearchQuestion& question) {
         return invalid_argument("a plan on {} of {} devices", question.devices,
                                 question.most_devices());
     }
-    if (profile.compute == compute_type(question.spec)) return {};
+    if (profile.compute == compute_type(question.spec))
+        return check_fp8_speeds(question.spec, profile);
     return invalid_argument("precision: {}: the speeds of {} that are known are of {}",
                             question.spec.precision, profile.name, to_string(profile.compute));
 }

@@ -18,6 +18,7 @@ std::vector<int> divisors_of(int number) {
 // Whether the job can train on the mesh: its sizes, heads, contexts and batches.
 Status check_sharding(const JobSpec& spec, const ModelConfig& model, const Mesh& mesh) {
     RM_RETURN_IF_ERROR(check_mesh(mesh, model.dims()));
+    RM_RETURN_IF_ERROR(check_fp8(spec, model, mesh.size(Axis::tensor)));
     JobSpec meshed = spec;
     meshed.parallel = mesh;
     meshed.resources.devices = 0;

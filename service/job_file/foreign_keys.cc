@@ -55,7 +55,7 @@ constexpr Foreign kForeign[] = {
     {" optim optimizer_type adamw ", "the optimizer is AdamW; `optimizer` has its values"},
     {" clip grad_clip clip_grad max_grad_norm gradient_clipping clip_norm ",
      "gradients are clipped at `optimizer: {clip_norm: N}`"},
-    {" dtype bf16 fp16 fp8 amp mixed_precision torch_dtype ", "the type of compute is `precision`"},
+    {" dtype bf16 fp16 amp mixed_precision torch_dtype ", "the type of compute is `precision`"},
     {" dataset datasets data_path train_data train_file corpus path ",
      "the training data is `data: {path: ...}`"},
     {" tokenizer tokenizer_path tokenizer_name ", "the tokenizer is `data: {tokenizer: ...}`"},

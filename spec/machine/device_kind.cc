@@ -16,7 +16,7 @@ Status check_heads(std::int64_t head_dim, std::string_view model, std::string_vi
 Status check_computes(const JobSpec& spec, std::string_view kind) {
     if (kind == kCpuKind) return {};
     if (precision_of(spec.precision) != Precision::bf16) {
-        return invalid_argument("precision: {}; {} devices compute in bf16, cpu in both",
+        return invalid_argument("precision: {}; {} devices compute in bf16 and fp8, cpu in all",
                                 spec.precision, kind);
     }
     const auto model = find_preset(spec.model.preset);

@@ -56,8 +56,9 @@ TEST_F(BadInput, AWrongValueIsNamedWithItsPlace) {
               {"job.yaml:9:21: ", "soon", "10 steps"});
 }
 
-TEST_F(BadInput, AFeatureThatIsNotThereIsRefusedByName) {
-    expect_in(refused({.extra = "precision: fp8\n"}), {"job.yaml:9:", "fp8", "not supported yet"});
+TEST_F(BadInput, AGroupThatHasNoEffectIsRefused) {
+    expect_in(refused({.extra = "fp8: {gradients: e4m3}\n"}),
+              {"job.yaml:9:", "fp8", "precision is fp32"});
 }
 
 TEST_F(BadInput, BrokenYamlIsPointedAt) {

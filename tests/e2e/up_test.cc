@@ -52,16 +52,18 @@ TEST_F(Up, ExportsAModelInBf16FromWhichAnotherJobStarts) {
     EXPECT_LT(loss(second), loss(first)) << "it goes on where the first ended";
 }
 
-// The kernels are the GPU's, on the emulator, in memory that the host cannot touch.
-TEST_F(Up, TrainsOnEmulatedGpusWhatItTrainsOnTheCpu) {
-    const auto loss_on = [&](const std::string& kind) {
+// The last loss on eight devices of a kind. The kernels of emulated ones are the GPU's, in memory
+// that the host cannot touch.
+class UpOnEmulatedGpus : public Up {
+protected:
+    double loss_on(const std::string& kind, const std::string& precision) {
         const std::string job = path(kind + ".yaml");
         write_file(job, format("name: {}\nmodel: {{preset: micro}}\ndata: {{path: {}}}\n"
                                "stages:\n  - {{context: 256, batch: 512, tokens: 1024}}\n"
                                "parallel: {{data: 2, ring: 2, tensor: 2, zero: 3}}\n"
                                "memory: {{tile: 64, offload: on}}\nevaluate: {{tokens: 512}}\n"
-                               "precision: bf16\nresources: {{kind: {}}}\n",
-                               kind, path("text"), kind));
+                               "{}\nresources: {{kind: {}}}\n",
+                               kind, path("text"), precision, kind));
         const Finished run = cli({"up", "--workers", "2", "--devices-per-worker", "4",
                                   "--device-kind", kind, "--state", path(kind), "--job", job},
                                  kJobLimit);
@@ -71,10 +73,28 @@ TEST_F(Up, TrainsOnEmulatedGpusWhatItTrainsOnTheCpu) {
             << run.err;
         const std::string loss = line_after(run.out, "last training loss ");
         return loss.empty() ? 0.0 : std::stod(loss);
-    };
-    const double on_cpu = loss_on("cpu");
+    }
+};
+
+TEST_F(UpOnEmulatedGpus, TrainsWhatItTrainsOnTheCpu) {
+    const double on_cpu = loss_on("cpu", "precision: bf16");
     EXPECT_GT(on_cpu, 1);
-    EXPECT_NEAR(loss_on("emu"), on_cpu, 1e-3 * on_cpu);
+    EXPECT_NEAR(loss_on("emu", "precision: bf16"), on_cpu, 1e-3 * on_cpu);
+}
+
+TEST_F(UpOnEmulatedGpus, TrainsInFp8WhatItTrainsOnTheCpu) {
+    const std::string fp8 =
+        "precision: fp8\nfp8: {recipe: delayed, gradients: e4m3, bf16_layers: 0}";
+    const double on_cpu = loss_on("cpu", fp8);
+    EXPECT_GT(on_cpu, 1);
+    EXPECT_NEAR(loss_on("emu", fp8), on_cpu, 5e-3 * on_cpu);
+    const auto again = up(path("cpu"), {"--workers", "1", "--devices-per-worker", "1"});
+    ASSERT_TRUE(again);
+    const std::string shown = at(path("cpu"), {"show", "cpu"}).out;
+    EXPECT_NE(shown.find("micro, fp8 (delayed, gradients e4m3, 0 layers at each end in bf16)"),
+              std::string::npos)
+        << shown;
+    stop(*again);
 }
 
 TEST_F(Up, RunsAJobToItsEndAndKeepsItsHistory) {

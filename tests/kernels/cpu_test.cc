@@ -211,16 +211,17 @@ TEST(CpuKernels, PlanTheBytesOfAPreparedWeight) {
     for (const Factory& factory : kernel_factories()) {
         SCOPED_TRACE(factory.name);
         const auto kernels = factory.make();
-        const auto weight = kernels->make_prepared(70, 131);
+        const auto weight = kernels->make_prepared(70, 131, WeightForm::compute);
         EXPECT_EQ(kernels->device().allocated(MemoryKind::weights),
-                  kernels->prepared_bytes(70, 131));
+                  kernels->prepared_bytes(70, 131, WeightForm::compute));
     }
 }
 
 TEST(CpuKernels, KeepWeightsOfBf16InHalfTheBytes) {
     const auto f32 = make_cpu_kernels({.code = CpuCode::own_base});
     const auto bf16 = make_cpu_kernels({.code = CpuCode::own_base, .compute = DType::bf16});
-    EXPECT_EQ(bf16->prepared_bytes(64, 64).value * 2, f32->prepared_bytes(64, 64).value);
+    EXPECT_EQ(bf16->prepared_bytes(64, 64, WeightForm::compute).value * 2,
+              f32->prepared_bytes(64, 64, WeightForm::compute).value);
 }
 
 TEST(CpuKernels, RefuseOperandsOfAnotherType) {

@@ -53,6 +53,8 @@ std::vector<std::byte> encode(DType dtype, std::span<const double> numbers) {
             return encode_as<std::int32_t>(numbers);
         case DType::bf16:
             return encode_as<Bf16Number>(numbers);
+        case DType::u8:
+            return encode_as<std::uint8_t>(numbers);
     }
     return {};
 }
@@ -67,6 +69,8 @@ std::vector<double> decode(DType dtype, std::span<const std::byte> bytes) {
             return decode_as<std::int32_t>(bytes);
         case DType::bf16:
             return decode_as<Bf16Number>(bytes);
+        case DType::u8:
+            return decode_as<std::uint8_t>(bytes);
     }
     return {};
 }
@@ -134,6 +138,10 @@ DType Harness::dtype_of_role(Role role) const {
             return kernels_.types().master;
         case Role::f64:
             return DType::f64;
+        case Role::f32:
+            return DType::f32;
+        case Role::u8:
+            return DType::u8;
         case Role::bf16:
             return DType::bf16;
         case Role::i32:
@@ -186,8 +194,12 @@ const PreparedWeight& Harness::prepared(std::int64_t num_rows, std::int64_t num_
     return prepared(input(Role::master, {num_rows, num_columns}, scale));
 }
 
-const PreparedWeight& Harness::prepared(const TensorView& weight) {
-    weights_.push_back(kernels_.make_prepared(weight.dim(0), weight.dim(1)));
+Fp8Matrix Harness::codes(std::int64_t rows, std::int64_t columns, Fp8 format) {
+    return {filled(Role::u8, {rows, columns}, 0xee), output(Role::f32, {1}), format};
+}
+
+const PreparedWeight& Harness::prepared(const TensorView& weight, WeightForm form) {
+    weights_.push_back(kernels_.make_prepared(weight.dim(0), weight.dim(1), form));
     kernels_.prepare(weight, *weights_.back(), *stream_);
     return *weights_.back();
 }

@@ -20,7 +20,7 @@ struct Values {
 using Outputs = std::map<std::string, Values>;
 
 // The implementation chooses the dtypes of compute, accum and master.
-enum class Role { compute, accum, master, f64, bf16, i32 };
+enum class Role { compute, accum, master, f64, f32, bf16, i32, u8 };
 
 using Shape = std::initializer_list<std::int64_t>;
 
@@ -40,7 +40,8 @@ public:
     TensorView output(Role role, Shape shape);  // NaN until written
     TensorView tokens(std::int64_t count, std::int64_t below, std::int64_t first = 0);
     const PreparedWeight& prepared(std::int64_t num_rows, std::int64_t num_columns);
-    const PreparedWeight& prepared(const TensorView& weight);
+    const PreparedWeight& prepared(const TensorView& weight, WeightForm form = WeightForm::compute);
+    Fp8Matrix codes(std::int64_t rows, std::int64_t columns, Fp8 format);  // an output
     // Filled with NaNs; exactly as large as the op requires.
     template <typename Op>
     Workspace workspace(const Op& op) {

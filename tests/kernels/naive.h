@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <numbers>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -20,14 +21,16 @@ namespace rm::test {
 template <typename T>
 class NaiveWeight final : public PreparedWeight {
 public:
-    NaiveWeight(std::int64_t num_rows, std::int64_t num_columns)
-        : num_rows_(num_rows), num_columns_(num_columns) {}
+    NaiveWeight(std::int64_t num_rows, std::int64_t num_columns, WeightForm form)
+        : num_rows_(num_rows), num_columns_(num_columns), form_(form) {}
+    WeightForm form() const override { return form_; }
     std::int64_t num_rows() const override { return num_rows_; }
     std::int64_t num_columns() const override { return num_columns_; }
     std::vector<T> values;  // rounded as a product sees them
 
 private:
     std::int64_t num_rows_ = 0, num_columns_ = 0;
+    WeightForm form_;
 };
 
 template <typename T, typename S>
@@ -94,10 +97,10 @@ public:
     NumericTypes types() const override { return {dtype_of<S>(), dtype_of<T>(), dtype_of<T>()}; }
     Device& device() override { return *device_; }
 
-    Bytes prepared_bytes(std::int64_t, std::int64_t) const override { return {}; }
-    std::unique_ptr<PreparedWeight> make_prepared(std::int64_t num_rows,
-                                                  std::int64_t num_columns) override {
-        return std::make_unique<NaiveWeight<T>>(num_rows, num_columns);
+    Bytes prepared_bytes(std::int64_t, std::int64_t, WeightForm) const override { return {}; }
+    std::unique_ptr<PreparedWeight> make_prepared(std::int64_t num_rows, std::int64_t num_columns,
+                                                  WeightForm form) override {
+        return std::make_unique<NaiveWeight<T>>(num_rows, num_columns, form);
     }
     void prepare(const TensorView& weight, PreparedWeight& prepared, Stream&) override {
         auto& own = dynamic_cast<NaiveWeight<T>&>(prepared);
@@ -105,6 +108,12 @@ public:
             for (std::int64_t i = 0; i < weight.num_elements(); ++i)
                 own.values.push_back(rounded(static_cast<T>(naive_value(weight.as<W>()[i]))));
         });
+        if (prepared.form() == WeightForm::compute) return;
+        const float factor = fp8_scale(Fp8::e4m3, largest_of(own.values));
+        for (T& value : own.values) {
+            const std::uint8_t code = to_fp8(Fp8::e4m3, static_cast<float>(value) * factor);
+            value = static_cast<T>(from_fp8(Fp8::e4m3, code)) / static_cast<T>(factor);
+        }
     }
 
 #define RM_OP(Op)                                     \
@@ -123,6 +132,21 @@ private:
     }
     static T rounded(T value) {
         return static_cast<T>(naive_value(naive_round<T, S>(value)));
+    }
+    static float largest_of(std::span<const T> values) {
+        float largest = 0;
+        for (const T value : values)
+            largest = std::max(largest, std::abs(static_cast<float>(value)));
+        return largest;
+    }
+    static std::vector<T> numbers_of(const Fp8Matrix& matrix) {
+        std::vector<T> numbers;
+        for (std::int64_t i = 0; i < matrix.codes.num_elements(); ++i) {
+            const std::uint8_t code = matrix.codes.as<std::uint8_t>()[i];
+            numbers.push_back(static_cast<T>(from_fp8(matrix.format, code)) *
+                              static_cast<T>(*matrix.scale.as<float>()));
+        }
+        return numbers;
     }
     static const T* weight_of(const PreparedWeight* prepared) {
         return dynamic_cast<const NaiveWeight<T>&>(*prepared).values.data();
@@ -442,4 +466,5 @@ void NaiveKernels<T, S>::run(const AdamW& op, Workspace, Stream&) {
 }  // namespace rm::test
 
 #include "tests/kernels/attention/naive_attention.h"
+#include "tests/kernels/naive_fp8.h"
 #include "tests/kernels/naive_loss.h"

@@ -14,8 +14,8 @@ Outputs run_case(const OpCase& op_case, Kernels& kernels, std::uint64_t seed, DT
 
 std::vector<OpCase> all_op_cases() {
     std::vector<OpCase> all;
-    for (const auto& family : {linear_cases(), token_cases(), attention_cases(), loss_cases(),
-                               update_cases(), cut_cases()}) {
+    for (const auto& family : {linear_cases(), fp8_cases(), token_cases(), attention_cases(),
+                               loss_cases(), update_cases(), cut_cases()}) {
         all.insert(all.end(), family.begin(), family.end());
     }
     return all;

@@ -23,6 +23,7 @@ inline std::ostream& operator<<(std::ostream& out, const OpCase& op_case) {
 std::vector<OpCase> all_op_cases();
 
 std::vector<OpCase> linear_cases();
+std::vector<OpCase> fp8_cases();                // casts and products in FP8
 std::vector<OpCase> token_cases();              // norm, rotary, SwiGLU, embedding
 std::vector<OpCase> attention_cases();          // causal, documents, zigzag, padding, GQA
 std::vector<OpCase> extreme_attention_cases();  // scores whose exp is out of range

@@ -51,7 +51,7 @@ TEST_F(RefOps, APreparedWeightIsACopy) {
         k.run(LinearFwd{.x = view(x, {1, 1}), .weight = weight.get(), .y = view(y, {1, 1})}, {}, s);
     });
     EXPECT_EQ(y[0], 6);
-    EXPECT_EQ(ref_.kernels().prepared_bytes(3, 5), Bytes{120});
+    EXPECT_EQ(ref_.kernels().prepared_bytes(3, 5, WeightForm::compute), Bytes{120});
 }
 
 TEST_F(RefOps, RopeAnglesAreExactFarOut) {

@@ -37,7 +37,7 @@ public:
         stream_->synchronize();
     }
     std::unique_ptr<PreparedWeight> prepare(Vector& weight, std::int64_t N, std::int64_t K) {
-        auto prepared = kernels_->make_prepared(N, K);
+        auto prepared = kernels_->make_prepared(N, K, WeightForm::compute);
         run([&](Kernels& k, Stream& s) { k.prepare(view(weight, {N, K}), *prepared, s); });
         return prepared;
     }

@@ -143,7 +143,7 @@ TEST(GpuPlan, AJobInFp32LooksForCpuSlots) {
     world.join("a", 2);
     world.submit(small_spec());
     EXPECT_EQ(world.against(),
-              "precision: fp32; L40S devices compute in bf16, cpu in both; the "
+              "precision: fp32; L40S devices compute in bf16 and fp8, cpu in all; the "
               "cluster has 2 L40S");
     world.hello("b", 1);
     EXPECT_EQ(world.plan().placement, (std::vector<DeviceId>{{{"b"}, 0}}));
@@ -153,7 +153,7 @@ TEST(GpuPlan, AKindThatCannotComputeTheJobIsRefusedWithItsKey) {
     JobSpec spec = small_spec();
     spec.resources.kind = "L40S";
     EXPECT_EQ(validate(spec).error().message,
-              "precision: fp32; L40S devices compute in bf16, cpu in both");
+              "precision: fp32; L40S devices compute in bf16 and fp8, cpu in all");
     spec.precision = "bf16";
     EXPECT_TRUE(validate(spec));
     spec.resources.kind = "cpu";

@@ -72,6 +72,8 @@ std::string text_for(Rng& rng, const std::string& field) {
     if (field == "working") return "windows";
     if (field == "arena") return "separate";
     if (field == "keep_precision") return "fp8";
+    if (field == "recipe") return "delayed";
+    if (field == "gradients") return "e4m3";  // of FP8; of the optimizer it is any text
     return format("s{}", rng());
 }
 

@@ -126,8 +126,21 @@ TEST(JobSpec, ErrorsNameKeyAndValue) {
          [](JobSpec& s) { s.optimizer.gradients = "fp8"; }},
         {"optimizer.moments: 'fp8' is not known; fp32 or bf16",
          [](JobSpec& s) { s.optimizer.moments = "fp8"; }},
-        {"precision: fp8 is not supported yet; use bf16 or fp32",
-         [](JobSpec& s) { s.precision = "fp8"; }},
+        {"precision: 'fp16' is not known; fp32, bf16 or fp8",
+         [](JobSpec& s) { s.precision = "fp16"; }},
+        {"fp8: is for precision fp8, and precision is fp32; set that or leave fp8 out",
+         [](JobSpec& s) { s.fp8.gradients = Fp8Gradients::e4m3; }},
+        {"fp8.bf16_layers: -1 must not be negative; 0 keeps no layer in bf16",
+         [](JobSpec& s) {
+             s.precision = "fp8";
+             s.fp8.bf16_layers = -1;
+         }},
+        {"fp8.bf16_layers: 2 at each end leave none of the 4 layers of tiny in FP8; at most 1",
+         [](JobSpec& s) {
+             s.precision = "fp8";
+             s.model.preset = "tiny";
+             s.fp8.bf16_layers = 2;
+         }},
         {"resources.devices: -1",
          [](JobSpec& s) {
              s.resources.devices = -1;

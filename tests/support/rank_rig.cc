@@ -86,7 +86,7 @@ RigResult train(const RigConfig& config, RankEngine& engine) {
     };
     if (config.steps == 0) result.losses.push_back(engine.trainer().gradients(batch_at(0)).loss);
     for (std::int64_t step = 0; step < config.steps; ++step) {
-        const OptimizerStep optimizer{.learning_rate = 1e-2, .step = step + 1};
+        const OptimizerStep optimizer{.learning_rate = config.learning_rate, .step = step + 1};
         const StepResult r = engine.trainer().step(batch_at(step), optimizer, Trainer::Wish::none);
         result.losses.push_back(r.loss);
         result.grad_norms.push_back(r.grad_norm);
@@ -168,6 +168,7 @@ RigResult run_rig(const RigConfig& config) {
                            .rank = rank,
                            .zero = config.zero,
                            .types = config.types,
+                           .linears = config.linears,
                            .positions = config.positions,
                            .host = host.get(),
                            .vocabulary_block = config.vocabulary_block});

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/comm/transport/transport.h"
+#include "engine/model/linears/linear_precision.h"
 #include "engine/train/trainer.h"
 #include "kernels/kernels.h"
 #include "spec/job_spec.h"
@@ -38,6 +39,7 @@ struct RigConfig {
     std::int64_t context = 128;
     std::int64_t sequences = 1;  // per step
     std::int64_t steps = 1;      // with updates; 0: gradients of the first step only
+    double learning_rate = 1e-2;
     std::int64_t tile = 64;
     std::int64_t chunk = 64;
     MemoryPolicy memory;  // except tile and chunk
@@ -48,6 +50,7 @@ struct RigConfig {
     std::vector<std::int64_t> documents;
     Positions positions = Positions::reset;
     StateTypes types;
+    LinearPrecision linears = {};
     KernelsFactory host;  // where state lives; empty: on the device
     LocalLinks links;
     std::int64_t vocabulary_block = 0;  // of RankSpec

@@ -27,6 +27,8 @@ int type_of(DType dtype) {
             return kFloat64;
         case DType::bf16:
             return kBfloat16;
+        case DType::u8:
+            return kUint8;
         case DType::i32:
             break;
     }

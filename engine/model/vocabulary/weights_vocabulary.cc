@@ -11,8 +11,8 @@ bool Weights::is_embedding(int unit) const {
 void Weights::make_prepared_heads() {
     const Parameter& p = state_.parameter(table().head);
     const auto make = [&](int block) {
-        prepared_heads_.push_back(
-            streams_.kernels.make_prepared(p.rows_of_block(block).count, p.part_shape[1]));
+        prepared_heads_.push_back(streams_.kernels.make_prepared(
+            p.rows_of_block(block).count, p.part_shape[1], WeightForm::compute));
     };
     make(0);
     const int last = num_blocks() - 1;

@@ -34,6 +34,7 @@ RankSpec rank_spec_of(const RankConfig& config, const ModelConfig& model, Kernel
             .rank = config.rank,
             .zero = config.plan.zero,
             .types = state_types(config.spec),
+            .linears = linear_precision(config.spec),
             .positions = config.spec.data.positions,
             .host = host,
             .host_memory = config.host_memory};

@@ -117,6 +117,7 @@ Result<RankOutcome> RankRun::run() {
 // Checks, before any data is read, that model, mesh and contexts fit each other.
 Status check_lengths(const RankConfig& config, const ModelConfig& model) {
     RM_RETURN_IF_ERROR(check_mesh(config.plan.mesh, model.dims()));
+    RM_RETURN_IF_ERROR(check_fp8(config.spec, model, config.plan.mesh.size(Axis::tensor)));
     for (const StageSpec& stage : config.spec.stages) {
         RM_TRY([[maybe_unused]] const std::int64_t padded,
                padded_length(stage.context, config.plan.mesh));

@@ -20,6 +20,7 @@ Status StepRunner::enter_stage(const TrainPosition& position) {
     const StageSpec& spec = spec_of(position);
     RM_RETURN_IF_ERROR(
         parts_.engine.enter(stage_shape(parts_.model, spec, parts_.config.plan.memory)));
+    if (position.stage_step == 0) parts_.engine.weights().fp8_history().forget();
     open_stage_ = position.stage;
     slowest_step_ = 0;
     parts_.env.progress.collectives.pulse.forget();

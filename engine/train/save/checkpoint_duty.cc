@@ -63,7 +63,10 @@ Status CheckpointDuty::save(const RunState& state) {
     parts_.engine.weights().finish_update();
     nlohmann::json saved;
     // finish() adds the data's hash before publication.
-    if (parts_.is_first()) saved = checkpoint_state(position, parts_.config.spec, parts_.model, "");
+    if (parts_.is_first()) {
+        saved = checkpoint_state(position, parts_.config.spec, parts_.model, "",
+                                 parts_.engine.weights().fp8_history().steps());
+    }
     since_saved_ = {};  // also when it fails: the next is due an interval later
     const Status begun = parts_.checkpointer.begin(position, std::move(saved));
     if (!begun) return not_written(position.step, begun.error(), state);

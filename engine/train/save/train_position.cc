@@ -62,14 +62,35 @@ void advance(TrainPosition& position, const JobSpec& spec, std::int64_t tokens) 
     position.stage_step = 0;
 }
 
+namespace {
+
+Result<Fp8Steps> fp8_history_from_json(const json& value) {
+    Fp8Steps history;
+    bool numbers = value.is_array();
+    for (const json& site : numbers ? value : json::array()) {
+        numbers = numbers && site.is_array();
+        std::vector<float>& steps = history.emplace_back();
+        for (const json& largest : numbers ? site : json::array()) {
+            numbers = numbers && largest.is_number();
+            steps.push_back(numbers ? largest.get<float>() : 0);
+        }
+    }
+    if (numbers) return history;
+    return make_error(ErrorCode::data_loss,
+                      "checkpoint state: fp8_history is no list of lists of numbers");
+}
+
+}  // namespace
+
 json checkpoint_state(const TrainPosition& position, const JobSpec& spec, const ModelConfig& model,
-                      const std::string& data_hash) {
+                      const std::string& data_hash, const Fp8Steps& fp8_history) {
     json state = {{"data", to_json(position.data)},
                   {"data_hash", data_hash},
                   {"seed", spec.seed},
                   {"model", model_config_to_json(model)}};
     JsonWriter writer(state);
     visit_members(writer, position);
+    if (!fp8_history.empty()) state["fp8_history"] = fp8_history;
     return state;
 }
 
@@ -83,6 +104,7 @@ Result<ResumePoint> read_checkpoint_state(const json& state, const JobSpec& spec
     object.read("data_hash", point.data_hash).read("seed", seed);
     const json* data = object.member("data");
     const json* stored_model = object.member("model");
+    const json* fp8_history = object.member("fp8_history");
     RM_RETURN_IF_ERROR(object.finish());
     if (data == nullptr || stored_model == nullptr) {
         return make_error(ErrorCode::data_loss, "checkpoint state: data or model is missing");
@@ -94,6 +116,9 @@ Result<ResumePoint> read_checkpoint_state(const json& state, const JobSpec& spec
         return make_error(ErrorCode::data_loss, "checkpoint state: a negative position");
     }
     RM_TRY(point.position.data, data_position_from_json(*data));
+    if (fp8_history != nullptr) {
+        RM_TRY(point.fp8_history, fp8_history_from_json(*fp8_history));
+    }
     return point;
 }
 

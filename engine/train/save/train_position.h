@@ -2,6 +2,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <string>
+#include <vector>
+
 #include "base/result.h"
 #include "engine/data/mixed_stream.h"
 #include "spec/job_spec.h"
@@ -28,12 +31,15 @@ double learning_rate_at(const StageSpec& stage, std::int64_t stage_step);
 void advance(TrainPosition& position, const JobSpec& spec, std::int64_t tokens);
 
 // The `state` of a checkpoint's manifest. Besides the position it records what must not change
-// under a resume: seed, model and the data's hash.
+// under a resume: seed, model and the data's hash. `fp8_history`: Fp8History::steps().
+using Fp8Steps = std::vector<std::vector<float>>;
 nlohmann::json checkpoint_state(const TrainPosition& position, const JobSpec& spec,
-                                const ModelConfig& model, const std::string& data_hash);
+                                const ModelConfig& model, const std::string& data_hash,
+                                const Fp8Steps& fp8_history = {});
 struct ResumePoint {
     TrainPosition position;
     std::string data_hash;
+    Fp8Steps fp8_history;
 };
 // failed_precondition names what differs between the checkpoint and the job.
 Result<ResumePoint> read_checkpoint_state(const nlohmann::json& state, const JobSpec& spec,

@@ -12,8 +12,6 @@
 // The door of librm_cuda.so.
 namespace rm {
 
-Result<std::unique_ptr<Fp8Linear>> make_cuda_fp8_linear(Device& device, const Fp8LinearSize& size);
-
 namespace {
 
 // A driver serves every toolkit of its major version and those before.
@@ -80,11 +78,6 @@ RM_EXPORT void rm_device_check(int device, rm::Status& status) {
 RM_EXPORT void rm_device_copy(rm::Device& sender, const rm::TensorView& from, rm::Device& receiver,
                               const rm::TensorView& to, rm::Stream& stream) {
     rm::copy_between_gpus(sender, from, receiver, to, stream);
-}
-
-RM_EXPORT void rm_device_make_fp8_linear(rm::Device& device, const rm::Fp8LinearSize& size,
-                                         rm::Result<std::unique_ptr<rm::Fp8Linear>>& linear) {
-    linear = rm::make_cuda_fp8_linear(device, size);
 }
 
 RM_EXPORT void rm_device_make_kernels(const rm::DeviceOptions& options,

@@ -31,6 +31,19 @@ struct MatrixProduct {
 // Dims that agree, types as above; a CheckError otherwise.
 void check_product(const MatrixProduct& product);
 
+// out (rows, columns) = or += a b^T, each element of a and b its code times its scale: the one
+// layout that FP8 has on sm_89. Dims that agree: see kernels/ops/fp8_linear.h.
+struct Fp8Product {
+    Fp8Matrix a;     // (rows, depth)
+    Fp8Matrix b;     // (columns, depth); not both e5m2
+    TensorView out;  // bf16 or f32
+    Into into = Into::overwrite;
+
+    std::int64_t rows() const { return out.dim(0); }
+    std::int64_t columns() const { return out.dim(1); }
+    std::int64_t depth() const { return a.codes.dim(1); }
+};
+
 class MatMul {
 public:
     virtual ~MatMul() = default;
@@ -40,6 +53,9 @@ public:
     // Queues the product on where.stream. With where.reproducible the same product gives the same
     // bits each time. `workspace` is 64-byte aligned and as large as was asked for.
     virtual void run(const MatrixProduct& product, Workspace workspace, const Launch& where) = 0;
+    // Likewise in FP8.
+    virtual Bytes workspace_bytes(const Fp8Product& product) const = 0;
+    virtual void run(const Fp8Product& product, Workspace workspace, const Launch& where) = 0;
 };
 
 }  // namespace rm::cuda

@@ -14,6 +14,7 @@
 namespace rm {
 namespace {
 
+using cuda::Fp8Product;
 using cuda::MatrixProduct;
 using cuda::Stored;
 
@@ -190,26 +191,32 @@ public:
               {.first = p.b.data(), .second = p.a.data(), .out = p.out.data()}, workspace, where);
     }
 
-    void run(const Fp8Product& p, Workspace workspace, const Launch& where) {
-        const auto fp8 = [](Fp8 type) {
-            return type == Fp8::e4m3 ? CUDA_R_8F_E4M3 : CUDA_R_8F_E5M2;
+    Bytes workspace_bytes(const Fp8Product&) const override { return kAsked; }
+
+    void run(const Fp8Product& p, Workspace workspace, const Launch& where) override {
+        RM_CHECK(where.profile.arch >= kFirstFp8Arch, "FP8 products need sm_{}; this is sm_{}",
+                 kFirstFp8Arch, where.profile.arch);
+        const auto fp8 = [](const Fp8Matrix& matrix) {
+            return matrix.format == Fp8::e4m3 ? CUDA_R_8F_E4M3 : CUDA_R_8F_E5M2;
         };
-        queue({.m = p.out.dim(1),
-               .n = p.out.dim(0),
-               .k = p.depth,
-               .first_stride = p.depth,
-               .second_stride = p.depth,
+        // Into f32 go gradients of weights, whose tokens are the depth.
+        const bool f32 = p.out.dtype() == DType::f32;
+        queue({.m = p.columns(),
+               .n = p.rows(),
+               .k = p.depth(),
+               .first_stride = p.depth(),
+               .second_stride = p.depth(),
                .first_op = CUBLAS_OP_T,
-               .first_type = fp8(p.b_type),
-               .second_type = fp8(p.a_type),
-               .out_type = p.out.dtype() == DType::f32 ? CUDA_R_32F : CUDA_R_16BF,
+               .first_type = fp8(p.b),
+               .second_type = fp8(p.a),
+               .out_type = f32 ? CUDA_R_32F : CUDA_R_16BF,
                .into = p.into,
-               .columns_are_tokens = true},
-              {.first = p.b,
-               .second = p.a,
+               .columns_are_tokens = !f32},
+              {.first = p.b.codes.data(),
+               .second = p.a.codes.data(),
                .out = p.out.data(),
-               .first_scale = p.scale_b,
-               .second_scale = p.scale_a},
+               .first_scale = p.b.scale.as<float>(),
+               .second_scale = p.a.scale.as<float>()},
               workspace, where);
     }
 
@@ -320,11 +327,6 @@ Result<std::unique_ptr<cuda::MatMul>> make_cublaslt_matmul(int device,
     const std::string machine = format("cuBLASLt {} on {}", cublasLtGetVersion(), properties.name);
     return std::unique_ptr<cuda::MatMul>(
         std::make_unique<CublasLtMatMul>(std::move(handle), tuning_file, machine));
-}
-
-void run_fp8_product(cuda::MatMul& cublaslt, const Fp8Product& product, Workspace workspace,
-                     const Launch& where) {
-    dynamic_cast<CublasLtMatMul&>(cublaslt).run(product, workspace, where);
 }
 
 }  // namespace rm

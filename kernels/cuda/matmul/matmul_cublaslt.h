@@ -5,7 +5,6 @@
 
 #include "base/result.h"
 #include "kernels/cuda/matmul/matmul.h"
-#include "kernels/fp8.h"
 
 namespace rm {
 
@@ -15,21 +14,5 @@ namespace rm {
 // products sum their parts in a fixed order. unavailable: the library cannot start.
 Result<std::unique_ptr<cuda::MatMul>> make_cublaslt_matmul(int device,
                                                            const std::string& tuning_file);
-
-// out = or += (scale_a a) (scale_b b)^T: the one layout that FP8 has on sm_89. The scales are
-// single f32 on the device.
-struct Fp8Product {
-    const void* a = nullptr;  // (rows, depth)
-    const void* b = nullptr;  // (columns, depth)
-    Fp8 a_type = Fp8::e4m3;
-    Fp8 b_type = Fp8::e4m3;  // not both e5m2
-    const float* scale_a = nullptr;
-    const float* scale_b = nullptr;
-    std::int64_t depth = 0;
-    TensorView out;  // (rows, columns) bf16 or f32
-    Into into = Into::overwrite;
-};
-void run_fp8_product(cuda::MatMul& cublaslt, const Fp8Product& product, Workspace workspace,
-                     const Launch& where);
 
 }  // namespace rm

@@ -117,7 +117,7 @@ const std::vector<std::vector<std::string>>& first_mistakes() {
         {"learning_rate 1e-3x", "learning_rate -0.1"},
         {"learning_rate 5", "show of it", "explain of it"},
         {"preset llama-3-8b"},
-        {"precision: fp8", "precision: fp16"},
+        {"fp8: {bf16_layers: 2}", "precision: fp16"},
         {"data path missing"},
         {"model directory missing"},
         {"a name of the Hub"},

@@ -79,8 +79,9 @@ TEST(DeviceProfile, NamesWhatIsWrongWithItsFile) {
     EXPECT_EQ(error_of(replaced(good, "peak_flops", "peek_flops")),
               "a device profile: 'peak_flops' is missing");
     EXPECT_EQ(error_of(replaced(good, "{", "{\"colour\": 1,")),
-              "a device profile: 'colour' is an unknown key; known here: compute, held_bytes, "
-              "memory_bytes, name, ops, peak_flops, prepared_copies, provenance, transfers");
+              "a device profile: 'colour' is an unknown key; known here: compute, "
+              "fp8_peak_flops, held_bytes, memory_bytes, name, ops, peak_flops, prepared_copies, "
+              "provenance, transfers");
     EXPECT_EQ(error_of(replaced(good, "\"head_dim\":0", "\"head_dim\":0.5")),
               "an op: 'head_dim' is 0.5, not a whole number of 64 bits");
     EXPECT_EQ(error_of(replaced(good, "\"f32\"", "\"f31\"")), "compute 'f31'; f64, f32 or bf16");

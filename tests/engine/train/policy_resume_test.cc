@@ -101,5 +101,21 @@ TEST_F(PolicyResume, ChangesNoBitOfARunOnAMesh) {
     EXPECT_TRUE(end_of("resumed") == end_of("straight"));
 }
 
+// The scales of the next step are in the checkpoint. The second stage, which begins where a part
+// ends, has other gradients and finds its own.
+TEST_F(PolicyResume, ChangesNoBitOfARunInFp8) {
+    StageSpec second = config_.spec.stages[0];
+    config_.spec.stages[0].tokens = kStepsOfAPart * second.batch;
+    second.batch *= 2;
+    second.tokens = (kSteps - kStepsOfAPart) * second.batch;
+    config_.spec.stages.push_back(second);
+    config_.spec.precision = "fp8";
+    config_.spec.fp8 = {.recipe = Fp8Recipe::delayed, .bf16_layers = 0};
+    config_.plan.mesh = Mesh::make(1, 2, 1, 1).value();
+    train("straight", {on_device()});
+    train("resumed", {in_windows(), on_device(), on_host()});
+    EXPECT_TRUE(end_of("resumed") == end_of("straight"));
+}
+
 }  // namespace
 }  // namespace rm

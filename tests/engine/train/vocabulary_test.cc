@@ -72,11 +72,12 @@ TEST_P(BoundedVocabulary, TakesTwoLayersAndABlockOfTheHeadBesideAShare) {
     ASSERT_EQ(table.vocabulary_blocks, 4);
     const auto& all = table.all;
     const LayerParameters& l = table.layers[0];
-    Bytes prepared = kernels_->prepared_bytes(
-        all[static_cast<std::size_t>(table.head)].rows_of_block(0).count, model.hidden);
+    Bytes prepared =
+        kernels_->prepared_bytes(all[static_cast<std::size_t>(table.head)].rows_of_block(0).count,
+                                 model.hidden, WeightForm::compute);
     for (const int i : {l.q, l.k, l.v, l.o, l.gate, l.up, l.down}) {
         const auto& shape = all[static_cast<std::size_t>(i)].part_shape;
-        prepared += kernels_->prepared_bytes(shape[0], shape[1]);
+        prepared += kernels_->prepared_bytes(shape[0], shape[1], WeightForm::compute);
     }
     const std::int64_t layer =
         table.units[static_cast<std::size_t>(table.layer_unit(0))].num_elements;

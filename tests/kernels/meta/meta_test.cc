@@ -138,7 +138,7 @@ TEST(MetaStream, TakesTimeForWhatTheEngineMovesToTheHost) {
 
 TEST(MetaKernels, RecordAnOpWithWeightWorkspaceAndFlops) {
     Rig rig;
-    const auto weight = rig.kernels->make_prepared(48, 32);
+    const auto weight = rig.kernels->make_prepared(48, 32, WeightForm::compute);
     const Tensor master = rig.tensor(DType::f32, {48, 32}), scratch = rig.tensor(DType::f32, {10});
     const Tensor x = rig.tensor(DType::bf16, {5, 32}), y = rig.tensor(DType::bf16, {5, 48});
     rig.kernels->prepare(master, *weight, *rig.stream);
@@ -181,7 +181,7 @@ TEST(MetaKernels, RefuseStreamsAndWeightsOfOtherBackends) {
     const auto stream = cpu->device().make_stream("cpu");
     const Tensor x = rig.tensor(DType::bf16, {4, 8}), y = rig.tensor(DType::bf16, {4, 8});
     EXPECT_THROW(rig.kernels->run(Copy{.from = x, .to = y}, *stream), CheckError);
-    const auto weight = cpu->make_prepared(8, 8);
+    const auto weight = cpu->make_prepared(8, 8, WeightForm::compute);
     EXPECT_THROW(
         rig.kernels->run(LinearFwd{.x = x, .weight = weight.get(), .y = y}, {}, *rig.stream),
         CheckError);
@@ -190,8 +190,10 @@ TEST(MetaKernels, RefuseStreamsAndWeightsOfOtherBackends) {
 TEST(MetaKernels, TakeTheSizesOfTheBackendTheyStandFor) {
     const auto cpu = make_cpu_kernels({.num_threads = 2, .compute = DType::bf16});
     Rig rig(cpu.get());
-    EXPECT_EQ(rig.kernels->prepared_bytes(48, 32), cpu->prepared_bytes(48, 32));
-    const auto weight = rig.kernels->make_prepared(48, 32), real = cpu->make_prepared(48, 32);
+    EXPECT_EQ(rig.kernels->prepared_bytes(48, 32, WeightForm::compute),
+              cpu->prepared_bytes(48, 32, WeightForm::compute));
+    const auto weight = rig.kernels->make_prepared(48, 32, WeightForm::compute),
+               real = cpu->make_prepared(48, 32, WeightForm::compute);
     const TensorView x(nullptr, DType::bf16, {7, 32}), y(nullptr, DType::bf16, {7, 48});
     const LinearFwd op{.x = x, .weight = weight.get(), .y = y};
     LinearFwd same = op;

@@ -15,10 +15,10 @@ TEST(MetaKernels, TakeTimesAndSizesFromTheProfile) {
         recorder, {.types = {DType::bf16, DType::f32, DType::f32}, .profile = &profile});
     Device& device = kernels->device();
     const auto stream = device.make_stream("compute");
-    const auto weight = kernels->make_prepared(4096, 4096);
+    const auto weight = kernels->make_prepared(4096, 4096, WeightForm::compute);
     const Tensor x(device, MemoryKind::activations, DType::bf16, {8192, 4096});
     const LinearFwd op{.x = x, .weight = weight.get(), .y = x};
-    EXPECT_EQ(kernels->prepared_bytes(4096, 4096), Bytes{4096 * 4096 * 2});
+    EXPECT_EQ(kernels->prepared_bytes(4096, 4096, WeightForm::compute), Bytes{4096 * 4096 * 2});
     EXPECT_EQ(kernels->workspace_bytes(op), speed_of(profile, "linear_fwd").workspace);
 
     kernels->run(op, {}, *stream);

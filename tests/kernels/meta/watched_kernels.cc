@@ -15,6 +15,7 @@ constexpr std::uint64_t kSeed = 11;
 // A weight on both backends; `memory` holds the real backend's buffers, in place of meta's range.
 class PairedWeight final : public PreparedWeight {
 public:
+    WeightForm form() const override { return real->form(); }
     std::int64_t num_rows() const override { return real->num_rows(); }
     std::int64_t num_columns() const override { return real->num_columns(); }
     std::unique_ptr<PreparedWeight> real, meta;
@@ -48,15 +49,15 @@ public:
     std::string_view name() const override { return "watched"; }
     NumericTypes types() const override { return real_->types(); }
     Device& device() override { return real_->device(); }
-    Bytes prepared_bytes(std::int64_t rows, std::int64_t columns) const override {
-        return real_->prepared_bytes(rows, columns);
+    Bytes prepared_bytes(std::int64_t rows, std::int64_t columns, WeightForm form) const override {
+        return real_->prepared_bytes(rows, columns, form);
     }
-    std::unique_ptr<PreparedWeight> make_prepared(std::int64_t rows,
-                                                  std::int64_t columns) override {
+    std::unique_ptr<PreparedWeight> make_prepared(std::int64_t rows, std::int64_t columns,
+                                                  WeightForm form) override {
         const WatchedDevice::Buffers before = watched().buffers();
         auto both = std::make_unique<PairedWeight>();
-        both->real = real_->make_prepared(rows, columns);
-        both->meta = meta_->make_prepared(rows, columns);
+        both->real = real_->make_prepared(rows, columns, form);
+        both->meta = meta_->make_prepared(rows, columns, form);
         for (const auto& [address, size] : watched().buffers()) {
             if (!before.contains(address)) both->memory.push_back({address, size});
         }

@@ -52,6 +52,10 @@ struct Codes {
     bool operator==(const Codes&) const = default;
 };
 
+struct alignas(16) Scalar {
+    float value = 0;
+};
+
 std::size_t size_of(std::int64_t rows, std::int64_t columns) {
     return static_cast<std::size_t>(rows * columns);
 }
@@ -84,6 +88,11 @@ protected:
     static TensorView scalars(std::vector<float>& x) {
         return {x.data(), DType::f32, {static_cast<std::int64_t>(x.size())}};
     }
+    static Fp8Matrix matrix(std::vector<std::uint8_t>& codes, std::int64_t rows,
+                            std::int64_t columns, Scalar& scale, Fp8 format = Fp8::e4m3) {
+        return {
+            {codes.data(), DType::u8, {rows, columns}}, {&scale.value, DType::f32, {1}}, format};
+    }
     template <typename Op>
     static void run(const Op& op, std::uint64_t seed) {
         const auto device = make_host_device();
@@ -96,13 +105,14 @@ protected:
 
     // Returns the output of `op`. Codes start at a value that no op writes, amax at zero.
     template <typename Op>
-    Codes cast(Op op, float scale, std::uint64_t seed) const {
+    Codes cast(Op op, float scale, Fp8 format, std::uint64_t seed) const {
         const std::int64_t length = (T + 15) / 16 * 16;
         Codes got{std::vector<std::uint8_t>(size_of(T, C), 0xee),
                   std::vector<std::uint8_t>(size_of(C, length), 0xee)};
-        std::vector<float> scales = {scale, 1 / scale}, amax = {0};
-        op.scale = scalars(scales);
-        op.to = {{got.codes.data(), T, C}, {got.transposed.data(), C, length}, scalars(amax)};
+        Scalar inverse{1 / scale};
+        std::vector<float> amax = {0};
+        op.to = {matrix(got.codes, T, C, inverse, format),
+                 matrix(got.transposed, C, length, inverse, format), scalars(amax)};
         run(op, seed);
         got.amax = amax[0];
         return got;
@@ -111,7 +121,7 @@ protected:
     void expect_cast(const Op& op, const std::vector<float>& x, float scale, Fp8 format) const {
         const Codes expected = on_host(x, T, C, scale, format);
         for (std::uint64_t seed = 0; seed < kNumSeeds; ++seed)
-            EXPECT_EQ(cast(op, scale, seed), expected) << "seed " << seed;
+            EXPECT_EQ(cast(op, scale, format, seed), expected) << "seed " << seed;
     }
     // `op` merges the largest magnitude of x into amax.
     template <typename Op>
@@ -133,15 +143,16 @@ TEST_P(Quantize, Bf16ToBothFormats) {
     expect_amax(Fp8Amax{.x = tensor(x, T, C)}, values);
     for (const Fp8 format : {Fp8::e4m3, Fp8::e5m2}) {
         const float scale = fp8_scale(format, largest_of(values));
-        expect_cast(Fp8Cast{.x = tensor(x, T, C), .format = format}, values, scale, format);
+        expect_cast(Fp8Cast{.x = tensor(x, T, C)}, values, scale, format);
     }
 }
 
-TEST_P(Quantize, WeightsInF32) {
+TEST_P(Quantize, WeightsInF32AsTheirBf16) {
     std::vector<float> x = draw(T * C, 2, 1e-3f);
-    expect_amax(Fp8Amax{.x = tensor(x, T, C)}, x);
-    const float scale = fp8_scale(Fp8::e4m3, largest_of(x));
-    expect_cast(Fp8Cast{.x = tensor(x, T, C)}, x, scale, Fp8::e4m3);
+    const std::vector<float> narrow = to_values(to_bits(x));
+    expect_amax(Fp8Amax{.x = tensor(x, T, C)}, narrow);
+    const float scale = fp8_scale(Fp8::e4m3, largest_of(narrow));
+    expect_cast(Fp8Cast{.x = tensor(x, T, C)}, narrow, scale, Fp8::e4m3);
 }
 
 // Uses a stale scale, which delayed scaling produces after a jump.
@@ -192,14 +203,15 @@ TEST_P(Quantize, BehindSwiglu) {
 TEST_P(Quantize, WritesOneOrientationWhenTheOtherIsNotWanted) {
     std::vector<Bf16> x = to_bits(draw(T * C, 8));
     const Codes expected = on_host(to_values(x), T, C, 2, Fp8::e4m3);
-    std::vector<float> scales = {2, 0.5f}, amax = {0};
+    Scalar inverse{0.5f};
+    std::vector<float> amax = {0};
     std::vector<std::uint8_t> got(expected.codes.size());
-    Fp8Cast op{.x = tensor(x, T, C), .scale = scalars(scales)};
-    op.to = {.codes = {got.data(), T, C}, .amax = scalars(amax)};
+    Fp8Cast op{.x = tensor(x, T, C)};
+    op.to = {.rows = matrix(got, T, C, inverse), .amax = scalars(amax)};
     run(op, 1);
     EXPECT_EQ(got, expected.codes);
     got.resize(expected.transposed.size());
-    op.to = {.transposed = {got.data(), C, (T + 15) / 16 * 16}, .amax = scalars(amax)};
+    op.to = {.columns = matrix(got, C, padded_tokens(T), inverse), .amax = scalars(amax)};
     run(op, 1);
     EXPECT_EQ(got, expected.transposed);
 }
@@ -216,18 +228,19 @@ TEST(Fp8Scaling, TakesTheLargestOfAHistory) {
     for (const Fp8 format : {Fp8::e4m3, Fp8::e5m2}) {
         for (const float largest :
              {0.0f, 3.7f, 1e-40f, 448.0f, 3e38f, std::numeric_limits<float>::infinity()}) {
-            std::vector<float> history(70), scale(2);
+            std::vector<float> history(70), scale(1), other(1);
             history[33] = largest;
             const auto device = make_host_device();
             const auto stream = device->make_stream("scale");
             const GpuProfile profile;
             cuda::run(Fp8Scale{.amax = {history.data(), DType::f32, {70}},
                                .format = format,
-                               .scale = {scale.data(), DType::f32, {2}}},
+                               .scale = {scale.data(), DType::f32, {1}},
+                               .other = {other.data(), DType::f32, {1}}},
                       {.stream = *stream, .profile = profile, .emulation = {2}});
             stream->synchronize();
-            EXPECT_EQ(scale[0], fp8_scale(format, largest));
-            EXPECT_EQ(scale[1], 1 / fp8_scale(format, largest));
+            EXPECT_EQ(scale[0], 1 / fp8_scale(format, largest));
+            EXPECT_EQ(other, scale);
         }
     }
 }
