@@ -102,12 +102,12 @@ TEST_F(GpuWatchTest, ProcessesOfOwnRanksAreNotForeign) {
     watched->set_held({});
     EXPECT_EQ(wait_for([](const GpuReading& r) { return !r.unfit.empty(); }).unfit,
               "busy: 100.0 MiB by pid 99999999");
+    watched->stop();
     // The first look after the rank's end does not believe it yet.
     std::size_t unbelieved = 0;
     for (const auto& look : looks_)
         unbelieved += !look[0].state.processes.empty() && look[0].unfit.empty() ? 1 : 0;
     EXPECT_GE(unbelieved, 2u);
-    watched->stop();
 }
 
 GpuReading reading_at(double joules, double watts = 300) {
