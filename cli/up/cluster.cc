@@ -16,7 +16,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr Seconds kStartLimit{60};
-constexpr Seconds kMeasureLimit{60};  // of a worker that measures its GPUs before it joins
+// A worker measures before it joins: at most a minute in bf16, and CPU slots another in fp32.
+constexpr Seconds kMeasureLimit{120};
 constexpr Seconds kControllerStopLimit{10};
 constexpr Seconds kPoll{0.05};
 

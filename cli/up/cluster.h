@@ -34,8 +34,8 @@ struct ClusterOptions {
 class LocalCluster {
 public:
     // Starts everything and waits until the controller has every worker's session, at most a
-    // minute, and another in which workers measure their GPUs. If a daemon ends before that, the
-    // error has its last words; CANCELLED after an interrupt.
+    // minute, and two more in which workers measure their devices. If a daemon ends before that,
+    // the error has its last words; CANCELLED after an interrupt.
     static Result<LocalCluster> start(const ClusterOptions& options, Signals& signals,
                                       Client::Note note);
     LocalCluster(LocalCluster&&) noexcept = default;

@@ -343,7 +343,7 @@ TEST_F(WorkerProcess, AnswersPingsWhileNobodyTakesItsLogs) {
     }
     controller_->set_telemetry(FakeController::Telemetry::acknowledge);
     EXPECT_TRUE(eventually([&] { return controller_->log(0).size() > flood.size(); },
-                           std::chrono::seconds(60)))
+                           std::chrono::seconds(180)))
         << "a busy machine takes long for 32 MiB";
 }
 

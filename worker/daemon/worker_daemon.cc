@@ -83,8 +83,8 @@ RankTerms terms_of(const WorkerOptions& options, const Offered& offered, const P
     return terms;
 }
 
-// Takes up to a minute where devices of a new kind are offered. Those that a worker offers are
-// alike; GPUs compute in bf16.
+// Takes up to a minute a precision where devices of a new kind are offered; `ringmaster up` waits
+// for that. Those that a worker offers are alike; GPUs compute in bf16.
 Result<Profiles> profiles_of(const WorkerOptions& options, const StateDir& state,
                              const Inventory& inventory, const StopSignals& signals) {
     const std::string& kind = inventory.devices.front().kind;

@@ -14,6 +14,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Longer than `up` waits itself, a minute for the controller and three for workers that measure
+// their devices: its own message is the better one.
+constexpr Seconds kUpLimit{260};
+
 // Words in a seeded order: enough structure that the loss falls.
 std::string some_text(std::uint64_t seed, std::size_t num_words) {
     static constexpr std::string_view kWords[] = {"the",   "ring",   "passes", "its",  "keys",
@@ -148,7 +152,7 @@ Finished E2eTest::on_terminal(const std::string& state, const std::vector<std::s
 std::unique_ptr<Process> E2eTest::up(const std::string& state, std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {program("ringmaster"), "up", "--state", state});
     auto process = start(std::move(arguments));
-    const bool ready = wait_until(Seconds{60}, [&] {
+    const bool ready = wait_until(kUpLimit, [&] {
         return process->err().find(" ready. In another") != std::string::npos ||
                process->wait(Seconds{0});
     });
