@@ -124,7 +124,8 @@ std::vector<Contender> onednn_weight_gradient(std::int64_t T, std::int64_t N, st
 // loop over oneDNN's matrix product where the build has it.
 void bench_gemm(Kernels& kernels, const Options& options);
 
-// The linear layer in FP8 with its casts, beside the same in the compute type.
+// The linear layer in FP8 with its casts, with one scale and with scales of blocks, beside the same
+// in the compute type.
 void bench_fp8(Kernels& kernels, const Options& options);
 
 // Causal attention, forward and forward with backward. Operations of visible pairs only are

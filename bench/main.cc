@@ -22,6 +22,7 @@ constexpr std::string_view kUsage =
     "                  [--peer torch] [--threads N] [--context TOKENS] [--repeats N]\n"
     "                  [--clock wall|cpu] [--json]\n"
     "       ring-bench tokenize --tokenizer PATH --text PATH [--threads N] [--repeats N] [--json]\n"
+    "       ring-bench attention8 [--head-dim D] [--queries N] [--threads N]\n"
     "       ring-bench balance [--documents lognormal|one] [--ring R] [--seeds N] [--json]\n"
     "       ring-bench arena [--only NAME] [--dump DIR] [--hard] [--seeds N]\n"
     "       ring-bench overlap [--ring R] [--repeats N] [--windows] [--json]\n"
@@ -53,17 +54,12 @@ struct OwnCommand {
     std::string_view name;
     int (*run)(std::span<char*> words);
 };
-constexpr OwnCommand kOthers[] = {{"tokenize", run_tokenize},
-                                  {"balance", run_balance},
-                                  {"arena", run_arena},
-                                  {"overlap", run_overlap},
-                                  {"device", run_device},
-                                  {"dry-run", run_dry_run},
-                                  {"predict", run_predict},
-                                  {"placement", run_placement},
-                                  {"published", run_published},
-                                  {"fits", run_fits},
-                                  {"plan", run_plan}};
+constexpr OwnCommand kOthers[] = {{"tokenize", run_tokenize},   {"attention8", run_attention8},
+                                  {"balance", run_balance},     {"arena", run_arena},
+                                  {"overlap", run_overlap},     {"device", run_device},
+                                  {"dry-run", run_dry_run},     {"predict", run_predict},
+                                  {"placement", run_placement}, {"published", run_published},
+                                  {"fits", run_fits},           {"plan", run_plan}};
 
 std::vector<std::string_view> names() {
     std::vector<std::string_view> names;

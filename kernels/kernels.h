@@ -29,7 +29,7 @@ public:
     virtual std::string_view name() const = 0;
     virtual NumericTypes types() const = 0;
     virtual Device& device() = 0;
-    // Whether it has the ops of kernels/ops/fp8_linear.h.
+    // Whether it has the ops of kernels/ops/fp8_linear.h, and AttentionFwd8.
     virtual bool computes_fp8() const { return true; }
 
     virtual Bytes prepared_bytes(std::int64_t num_rows, std::int64_t num_columns,
@@ -39,6 +39,9 @@ public:
                                                           WeightForm form) = 0;
     // `weight` is master or compute; the same bits from either.
     virtual void prepare(const TensorView& weight, PreparedWeight& prepared, Stream& stream) = 0;
+    // A weight of form fp8 from its own codes, (N, K) with one scale: the bits that its numbers
+    // give.
+    virtual void prepare(const Fp8Matrix& weight, PreparedWeight& prepared, Stream& stream) = 0;
 
 // The scratch that an op needs: pure, reads shapes only (views may have no memory). And the op.
 #define RM_OP(Op)                                          \

@@ -15,6 +15,17 @@ inline std::uint32_t size_bits(float x) {
     return size > 0x7f800000 ? 0 : size;
 }
 
+namespace detail {
+// `yes` where size < limit, else `no`. A mask, since g++ makes a branch of a conditional expression
+// around a float sum, and then takes one number at a time.
+inline std::uint32_t choose_below(std::uint32_t size, std::uint32_t limit, std::uint32_t yes,
+                                  std::uint32_t no) {
+    const bool below = static_cast<std::int32_t>(size) < static_cast<std::int32_t>(limit);
+    const std::uint32_t mask = -static_cast<std::uint32_t>(below);
+    return (yes & mask) | (no & ~mask);
+}
+}  // namespace detail
+
 // to_fp8. Below the smallest normal number, adding 2^23 units of the last place rounds to one.
 template <Fp8 format>
 std::uint8_t round_fp8(float x) {
@@ -28,10 +39,9 @@ std::uint8_t round_fp8(float x) {
     const std::uint32_t small =
         std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) + std::bit_cast<float>(kMagic)) -
         kMagic;
-    std::uint32_t code = size < (kBias + 1) << 23 ? small : normal;
-    code = code < kLargest ? code : kLargest;
-    code |= bits >> 24 & 0x80;
-    return static_cast<std::uint8_t>(size > 0x7f800000 ? std::uint32_t{kFp8NaN} : code);
+    std::uint32_t code = detail::choose_below(size, (kBias + 1) << 23, small, normal);
+    code = detail::choose_below(code, kLargest, code, kLargest) | (bits >> 24 & 0x80);
+    return static_cast<std::uint8_t>(detail::choose_below(size, 0x7f800001, code, kFp8NaN));
 }
 
 namespace detail {

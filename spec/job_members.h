@@ -329,11 +329,12 @@ void describe(Visit& visit, Like<RetrySpec> auto& retry) {
 
 template <typename Visit>
 void describe(Visit& visit, Like<Fp8Spec> auto& fp8) {
-    auto& [recipe, gradients, bf16_layers] = fp8;
+    auto& [recipe, gradients, bf16_layers, fallback_steps, saturated, flushed] = fp8;
     visit(Member{.name = "recipe",
                  .help = "`tensorwise`: each tensor that a product takes is scaled by its own "
                          "largest number; `delayed`: activations and gradients by the largest of "
-                         "the last 16 steps, on all ranks"},
+                         "the last 16 steps, on all ranks; `blockwise`: each 1 x 128 numbers of "
+                         "activations and gradients, and 128 x 128 of weights, by their own"},
           recipe);
     visit(Member{.name = "gradients",
                  .help = "`e5m2`, or `e4m3`, which is finer and reaches less far; weights and "
@@ -343,13 +344,56 @@ void describe(Visit& visit, Like<Fp8Spec> auto& fp8) {
                  .help = "so many layers at each end of the model stay in bf16, as do embedding, "
                          "norms and head"},
           bf16_layers);
+    visit(
+        Member{.name = "fallback_steps",
+               .help = "a layer with a tensor that FP8 does not hold, by the limits below, "
+                       "computes in bf16 for so many steps; 0: the run ends and names the tensor"},
+        fallback_steps);
+    visit(Member{.name = "max_saturated",
+                 .help = "the largest share of a tensor's numbers that may be too large for their "
+                         "scale in a step; 1: no limit"},
+          saturated);
+    visit(Member{.name = "max_flushed",
+                 .help = "the largest share of a tensor's numbers that may become 0; 1: no limit"},
+          flushed);
+}
+
+template <typename Visit>
+void describe(Visit& visit, Like<MessageSpec> auto& messages) {
+    auto& [ulysses, tensor] = messages;
+    visit(Member{.name = "ulysses",
+                 .help = "the numbers of heads that the ranks of a ulysses group send each other, "
+                         "and of their gradients: `compute`, or `fp8`: [codes and a factor for "
+                         "each token and head](../numerics.md)"},
+          ulysses);
+    visit(Member{.name = "tensor",
+                 .help = "the numbers of tiles that the ranks of a tensor group gather in layers: "
+                         "`compute`, or `fp8`: codes and a factor for each token"},
+          tensor);
+}
+
+template <typename Visit>
+void describe_network(Visit& visit, auto& network, auto& reproducible) {
+    visit(
+        Member{.name = "network",
+               .help = "how ranks reach each other: `nccl`, from GPU to GPU; `gloo`, over TCP and "
+                       "through host memory; or `auto`",
+               .absent = "`auto`: `nccl` between GPUs whose nodes have one version of it, "
+                         "`gloo` otherwise",
+               .automatic = true},
+        network);
+    visit(Member{.name = "reproducible",
+                 .help = "`on`: NCCL keeps to one algorithm and one protocol, "
+                         "[for the same sums](../communication.md) on the same mesh and network; "
+                         "`off`: it chooses by size. With `gloo` sums are always the same"},
+          reproducible);
 }
 
 template <typename Visit>
 void describe(Visit& visit, Like<JobSpec> auto& job) {
-    auto& [name, model, data, seed, stages, parallel, zero, memory, precision, fp8, optimizer,
-           resources, network, reproducible, checkpoint, evaluation, exports, retry, priority] =
-        job;
+    auto& [name, model, data, seed, stages, parallel, zero, memory, precision, fp8, attention,
+           messages, optimizer, resources, network, reproducible, checkpoint, evaluation, exports,
+           retry, priority] = job;
     visit(Member{.name = "name",
                  .help = "1 to 63 letters, digits, `-`, `_`, `.`",
                  .presence = Presence::required},
@@ -374,21 +418,15 @@ void describe(Visit& visit, Like<JobSpec> auto& job) {
                          "FP8](../numerics.md), all else in bf16; weights and sums are fp32"},
           precision);
     visit(Member{.name = "fp8"}, fp8);
+    visit(Member{.name = "attention",
+                 .help = "the numbers that its forward products multiply: `compute`, or `8bit`: "
+                         "[queries and keys in int8, probabilities and values in e4m3]"
+                         "(../numerics.md)"},
+          attention);
+    visit(Member{.name = "messages"}, messages);
     visit(Member{.name = "optimizer"}, optimizer);
     visit(Member{.name = "resources"}, resources);
-    visit(
-        Member{.name = "network",
-               .help = "how ranks reach each other: `nccl`, from GPU to GPU; `gloo`, over TCP and "
-                       "through host memory; or `auto`",
-               .absent = "`auto`: `nccl` between GPUs whose nodes have one version of it, "
-                         "`gloo` otherwise",
-               .automatic = true},
-        network);
-    visit(Member{.name = "reproducible",
-                 .help = "`on`: NCCL keeps to one algorithm and one protocol, "
-                         "[for the same sums](../communication.md) on the same mesh and network; "
-                         "`off`: it chooses by size. With `gloo` sums are always the same"},
-          reproducible);
+    describe_network(visit, network, reproducible);
     visit(Member{.name = "checkpoint"}, checkpoint);
     visit(Member{.name = "evaluate", .stored = "evaluation"}, evaluation);
     visit(Member{.name = "export"}, exports);

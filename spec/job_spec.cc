@@ -250,10 +250,11 @@ Status check_precision(const JobSpec& spec) {
             "fp8 out",
             spec.precision);
     }
-    if (spec.fp8.bf16_layers < 0) {
+    RM_RETURN_IF_ERROR(check_fp8_spec(spec.fp8));
+    if (spec.attention == AttentionNumbers::eight_bit && spec.precision == "fp32") {
         return invalid_argument(
-            "fp8.bf16_layers: {} must not be negative; 0 keeps no layer in bf16",
-            spec.fp8.bf16_layers);
+            "attention: 8bit is for precision bf16 or fp8, and precision is fp32; set one of these "
+            "or leave attention out");
     }
     const auto model = find_preset(spec.model.preset);
     return model ? check_fp8(spec, *model, 1) : Status();

@@ -14,7 +14,9 @@
 #include "spec/mesh.h"
 #include "spec/network.h"
 #include "spec/place_documents.h"
+#include "spec/precision/attention_numbers.h"
 #include "spec/precision/fp8_spec.h"
+#include "spec/precision/message_numbers.h"
 
 // The job as the user submits it. The job file, the wire, the controller's tables and the engine
 // all use this type; each has its own conversion and none has a second definition.
@@ -164,6 +166,8 @@ struct JobSpec {
     MemorySpec memory;
     std::string precision = "fp32";  // of compute: fp32 | bf16 | fp8; weights and sums are fp32
     Fp8Spec fp8;                     // of precision fp8
+    AttentionNumbers attention = AttentionNumbers::compute;
+    MessageSpec messages;
     OptimizerSpec optimizer;
     ResourcesSpec resources;
     std::optional<NetworkKind> network;  // nullopt: chosen by the plan

@@ -80,6 +80,16 @@ struct HopRate {
     bool operator==(const HopRate&) const = default;
 };
 
+// The effect that rounding to FP8 had in a step on the tensors of one place, of all layers and
+// ranks. Shares are of the numbers that are finite and not 0.
+struct Fp8TensorReport {
+    double flushed = 0;    // the largest share that became 0
+    double saturated = 0;  // the largest share that was too large for its scale
+    double error = 0;      // the largest relative error of a tensor: root of the squares' ratio
+    int layer = 0;         // that has this error
+    bool operator==(const Fp8TensorReport&) const = default;
+};
+
 // One optimizer step as rank 0 sees it (from phase_seconds on, the groups are this rank's own).
 struct StepReport {
     std::int64_t step = 0;       // 1 is the job's first; continues across stages and attempts
@@ -115,6 +125,9 @@ struct StepReport {
     std::int64_t checkpoint_due_step = 0;
     double checkpoint_seconds = 0;  // between steps, since the last report: saving and publishing
     double loading_seconds = 0;     // of the run's first report: reading a checkpoint or weights
+    std::map<std::string, Fp8TensorReport> fp8;  // by the tensor's place in a layer, "mlp_hidden"
+    std::int64_t fp8_fallback_layers = 0;        // in bf16, because FP8 does not hold them
+    std::int64_t fp8_fallbacks = 0;              // so far in the run
 };
 
 // Whether the loss has left the range of a model that learns; also true for NaN.

@@ -21,10 +21,20 @@ void describe(Visit& visit, Like<HopRate> auto& hop) {
 }
 
 template <typename Visit>
+void describe(Visit& visit, Like<Fp8TensorReport> auto& tensor) {
+    auto& [flushed, saturated, error, layer] = tensor;
+    visit(Member{.name = "flushed"}, flushed);
+    visit(Member{.name = "saturated"}, saturated);
+    visit(Member{.name = "error"}, error);
+    visit(Member{.name = "layer"}, layer);
+}
+
+template <typename Visit>
 void describe(Visit& visit, Like<StepReport> auto& report) {
     auto& [step, num_steps, stage, tokens, tokens_total, loss, grad_norm, finite, rate, diverged,
            seconds, flops, causal_mfu, full_mfu, hfu, peak_name, phases, memory, axes, last_one,
-           hops, h2d, d2h, due_step, saving, loading] = report;
+           hops, h2d, d2h, due_step, saving, loading, fp8, fp8_fallback_layers, fp8_fallbacks] =
+        report;
     visit(Member{.name = "step"}, step);
     visit(Member{.name = "num_steps"}, num_steps);
     visit(Member{.name = "stage"}, stage);
@@ -51,6 +61,9 @@ void describe(Visit& visit, Like<StepReport> auto& report) {
     visit(Member{.name = "checkpoint_due_step"}, due_step);
     visit(Member{.name = "checkpoint_seconds"}, saving);
     visit(Member{.name = "loading_seconds"}, loading);
+    visit(Member{.name = "fp8"}, fp8);
+    visit(Member{.name = "fp8_fallback_layers"}, fp8_fallback_layers);
+    visit(Member{.name = "fp8_fallbacks"}, fp8_fallbacks);
 }
 
 template <typename Visit>

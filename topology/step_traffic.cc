@@ -42,18 +42,23 @@ CommPhase ring_phase(const Letters& l) {
     return {Axis::ring, Pattern::ring, {each * hops}, 3 * l.M * l.L * hops, {each * (l.Ro - 1)}};
 }
 
-CommPhase ulysses_phase(const Letters& l) {
-    const std::int64_t forward = l.D * l.c * (2 * l.hq + 2 * l.hk);
-    const std::int64_t backward = 2 * l.hq * l.D * l.c + l.hq * l.a + 2 * l.hk * l.D * l.a;
+CommPhase ulysses_phase(const Letters& l, MessageNumbers numbers) {
+    const std::int64_t head = row_bytes(numbers, l.D, l.c), summed = row_bytes(numbers, l.D, l.a);
+    const std::int64_t forward = head * (2 * l.hq + 2 * l.hk);
+    const std::int64_t backward = 2 * l.hq * head + l.hq * l.a + 2 * l.hk * summed;
     return {Axis::ulysses,
             Pattern::all_to_all,
             {l.M * l.L * (l.U - 1) * l.T * (forward + backward)},
             7 * l.M * l.L};
 }
 
-CommPhase tensor_gathers(const Letters& l, std::int64_t x) {
-    const std::int64_t gathers = l.M * (6 * l.L + 2);
-    return {Axis::tensor, Pattern::ring, {gathers * x}, gathers * (l.P - 1)};
+CommPhase tensor_gathers(const Letters& l, std::int64_t x, MessageNumbers numbers) {
+    const std::int64_t of_layers = l.M * 6 * l.L, others = l.M * 2;
+    const std::int64_t packed = x / (l.C * l.c) * row_bytes(numbers, l.C, l.c);
+    return {Axis::tensor,
+            Pattern::ring,
+            {of_layers * packed + others * x},
+            (of_layers + others) * (l.P - 1)};
 }
 
 CommPhase tensor_trades(const Letters& l, std::int64_t x) {
@@ -87,10 +92,10 @@ StepTraffic step_traffic(const ModelConfig& model, const Mesh& mesh, const StepS
     StepTraffic traffic;
     if (l.P > 1) {
         const std::int64_t x = l.T * l.C * l.c / l.P * (l.P - 1);
-        traffic.push_back(tensor_gathers(l, x));
+        traffic.push_back(tensor_gathers(l, x, shape.messages.tensor));
         traffic.push_back(tensor_trades(l, x));
     }
-    if (l.U > 1) traffic.push_back(ulysses_phase(l));
+    if (l.U > 1) traffic.push_back(ulysses_phase(l, shape.messages.ulysses));
     if (l.Ro * l.Ri > 1) traffic.push_back(ring_phase(l));
     if (l.G > 1) traffic.push_back(parameter_phase(l, shape));
     return traffic;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "spec/model_preset.h"
+#include "spec/precision/message_numbers.h"
 #include "topology/placement_cost.h"
 
 namespace rm {
@@ -12,6 +13,7 @@ struct StepShape {
     int zero = 0;              // ZeRO stage
     int compute_bytes = 2;     // of an element of the compute dtype: bf16 2, f32 4
     int gradient_bytes = 4;    // likewise; bf16 are sharded as from stage 2 on
+    MessageSpec messages;
 };
 
 // The phases of a training step by the formulas of docs/communication.md, with other sums in fp32.

@@ -52,23 +52,26 @@ namespace {
 
 // The linear layer of one shape in FP8, and the same in the compute type.
 struct Fp8Pair {
-    Fp8Pair(Bench& bench, const Shape& shape)
-        : fp8(&bench.weight(shape.N, shape.K, WeightForm::fp8)),
+    Fp8Pair(Bench& bench, const Shape& shape, Scaling scaling)
+        : fp8(&bench.weight(shape.N, shape.K,
+                            scaling == Scaling::blocks ? WeightForm::fp8_blocks : WeightForm::fp8)),
           wide(&bench.weight(shape.N, shape.K)),
           x(bench.compute({shape.T, shape.K})),
           d_y(bench.compute({shape.T, shape.N})),
           y(bench.compute({shape.T, shape.N})),
           d_x(bench.compute({shape.T, shape.K})),
           d_w(bench.zeros(DType::f32, {shape.N, shape.K})),
-          round_x(quantize(bench, x)),
-          round_d_y(quantize(bench, d_y)) {}
+          round_x(quantize(bench, x, scaling)),
+          round_d_y(quantize(bench, d_y, scaling)) {}
 
-    static Quantize quantize(Bench& bench, const TensorView& x) {
+    static Quantize quantize(Bench& bench, const TensorView& x, Scaling scaling) {
         const auto codes = [&](std::int64_t rows, std::int64_t columns) {
-            return Fp8Matrix{bench.zeros(DType::u8, {rows, columns}), bench.zeros(DType::f32, {1})};
+            const TensorView to = bench.zeros(DType::u8, {rows, columns});
+            if (scaling == Scaling::current) return Fp8Matrix{to, bench.zeros(DType::f32, {1})};
+            return Fp8Matrix{to, bench.zeros(DType::f32, {rows, fp8_blocks(columns)})};
         };
         const std::int64_t T = x.dim(0), C = x.dim(1);
-        return {x, codes(T, C), codes(C, padded_tokens(T)), bench.zeros(DType::f32, {1})};
+        return {x, codes(T, C), codes(C, padded_tokens(T)), bench.zeros(DType::f32, {1}), scaling};
     }
 
     const PreparedWeight *fp8, *wide;
@@ -101,12 +104,14 @@ std::function<void(Stream&)> queued(Bench& bench, Kernels& kernels, const Op& op
 }
 
 // With the casts; backward, d_y is rounded once for both products.
-void bench_fp8_shape(Kernels& kernels, const Shape& shape, const Options& options) {
+void bench_fp8_shape(Kernels& kernels, const Shape& shape, const Options& options,
+                     Scaling scaling) {
     Bench bench(kernels, options);
-    const Fp8Pair pair(bench, shape);
+    const Fp8Pair pair(bench, shape, scaling);
+    const std::string_view kind = scaling == Scaling::blocks ? "fp8 blocks" : "fp8";
     const auto work = [&](std::string_view name, double products) {
         const double flops = products * 2.0 * static_cast<double>(shape.T * shape.N * shape.K);
-        return Work{.name = format("{} T {} N {} K {}", name, shape.T, shape.N, shape.K),
+        return Work{.name = format("{} {} T {} N {} K {}", kind, name, shape.T, shape.N, shape.K),
                     .flops = flops};
     };
     const auto fwd = queued(bench, kernels, Fp8LinearFwd{pair.round_x.rows, pair.fp8, pair.y});
@@ -114,7 +119,7 @@ void bench_fp8_shape(Kernels& kernels, const Shape& shape, const Options& option
         kernels.run(pair.round_x, s);
         fwd(s);
     };
-    bench_beside(bench, kernels, options, work("fp8 forward", 1), to_fp8_and_fwd,
+    bench_beside(bench, kernels, options, work("forward", 1), to_fp8_and_fwd,
                  queued(bench, kernels, LinearFwd{pair.x, pair.wide, pair.y}));
     const auto input =
         queued(bench, kernels, Fp8LinearBwdInput{pair.round_d_y.rows, pair.fp8, pair.d_x});
@@ -123,7 +128,7 @@ void bench_fp8_shape(Kernels& kernels, const Shape& shape, const Options& option
     const auto wide_input = queued(bench, kernels, LinearBwdInput{pair.d_y, pair.wide, pair.d_x});
     const auto wide_weight = queued(bench, kernels, LinearBwdWeight{pair.d_y, pair.x, pair.d_w});
     bench_beside(
-        bench, kernels, options, work("fp8 backward", 2),
+        bench, kernels, options, work("backward", 2),
         [&](Stream& s) {
             kernels.run(pair.round_d_y, s);
             input(s);
@@ -145,8 +150,10 @@ const std::vector<Shape>& shapes_of(const Options& options) {
 }  // namespace
 
 void bench_fp8(Kernels& kernels, const Options& options) {
-    for (const Shape& shape : shapes_of(options))
-        bench_fp8_shape(kernels, shape, options);
+    for (const Shape& shape : shapes_of(options)) {
+        for (const Scaling scaling : {Scaling::current, Scaling::blocks})
+            bench_fp8_shape(kernels, shape, options, scaling);
+    }
 }
 
 void bench_gemm(Kernels& kernels, const Options& options) {

@@ -47,6 +47,8 @@ std::string short_step_line(const pb::StepReport& step) {
                               Seconds{step.seconds()}, speed > 0 ? compact_count(speed) : "-");
     if (step.causal_mfu() > 0) line += "  MFU " + percent_text(step.causal_mfu());
     if (waiting(step) > 0) line += "  waiting " + percent_text(waiting(step));
+    if (step.fp8_fallback_layers() > 0)
+        line += format("  {} back in bf16", counted(step.fp8_fallback_layers(), "layer"));
     if (!step.finite()) line += "  not finite: update skipped";
     return line;
 }

@@ -44,6 +44,22 @@ std::string data_text(const pb::DataSpec& data) {
                   separate ? format(", separate documents, positions {}", data.positions()) : "");
 }
 
+std::string attention_text(const pb::JobSpec& spec) {
+    const bool as_compute =
+        spec.attention().empty() || spec.attention() == to_string(AttentionNumbers::compute);
+    return as_compute ? "" : format(", attention in {}", spec.attention());
+}
+
+// The messages that travel as codes.
+std::string messages_text(const pb::JobSpec& spec) {
+    std::vector<std::string> axes;
+    for (const auto& [axis, numbers] : {std::pair{"ulysses", spec.messages().ulysses()},
+                                        std::pair{"tensor", spec.messages().tensor()}}) {
+        if (numbers == to_string(MessageNumbers::fp8)) axes.emplace_back(axis);
+    }
+    return axes.empty() ? "" : format(", messages of {} in fp8", join(axes, " and "));
+}
+
 std::string fp8_text(const pb::JobSpec& spec) {
     if (spec.precision() != "fp8") return "";
     const pb::Fp8Spec& fp8 = spec.fp8();
@@ -53,7 +69,8 @@ std::string fp8_text(const pb::JobSpec& spec) {
 
 std::string model_text(const pb::JobSpec& spec) {
     const pb::OptimizerSpec& optimizer = spec.optimizer();
-    return format("{}, {}{}{}{}", model_name(spec.model()), spec.precision(), fp8_text(spec),
+    return format("{}, {}{}{}{}{}{}", model_name(spec.model()), spec.precision(), fp8_text(spec),
+                  attention_text(spec), messages_text(spec),
                   optimizer.moments() == "bf16" ? ", moments bf16" : "",
                   optimizer.gradients() == "bf16" ? ", gradients bf16" : "");
 }

@@ -67,6 +67,11 @@ Table table_of(const std::vector<pb::RankedMesh>& ranked) {
     table.right("MFU", [](Row row) {
         return Cell(row.causal_mfu() > 0 ? percent_text(row.causal_mfu()) : "-");
     });
+    if (std::any_of(ranked.begin(), ranked.end(), [](Row row) { return row.fp8_mfu() > 0; })) {
+        table.right("FP8 MFU", [](Row row) {
+            return Cell(row.fp8_mfu() > 0 ? percent_text(row.fp8_mfu()) : "-");
+        });
+    }
     if (std::any_of(ranked.begin(), ranked.end(), [](Row row) { return row.has_cost(); }))
         table.right("COST", [](Row row) { return Cell(cost_of(row)); });
     return table.done();

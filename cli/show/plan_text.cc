@@ -63,6 +63,10 @@ Table table_of(const PlanAnswer& answer) {
     table.right("HOST", [](Row plan) { return Cell(to_string(plan.prediction.host_total())); });
     table.right("STEP", [](Row plan) { return Cell(to_string(plan.prediction.step)); });
     table.right("MFU", [](Row plan) { return Cell(percent_text(plan.prediction.causal_mfu)); });
+    if (answer.spec.precision == "fp8") {
+        table.right("FP8 MFU",
+                    [](Row plan) { return Cell(percent_text(plan.prediction.fp8_mfu)); });
+    }
     table.right(
         "LINKS", [](Row plan) { return Cell(percent_text(exposed(plan.prediction, false))); }, 2);
     table.right(
@@ -157,6 +161,7 @@ Json ranked_json(const PlanAnswer& answer, const RankedPlan& plan) {
               {"tokens_per_second", step.tokens_per_sec},
               {"phases_seconds", step.phases},
               {"seconds", cost.time.value}};
+    if (step.fp8_mfu > 0) json["fp8_mfu"] = step.fp8_mfu;
     if (answer.fleet.rates.price.per_device_hour > 0) {
         json["currency"] = answer.fleet.rates.price.currency;
         json["money"] = cost.money;

@@ -51,14 +51,15 @@ private:
 };
 
 Attention::Attention(const RankStreams& streams, StepMemory& memory, const ModelConfig& model,
-                     const RankLayout& layout, const RankShapes& shapes, const Ops& ops,
-                     LayerPassTimers& timers)
+                     const RankLayout& layout, const RankShapes& shapes, AttentionRounding rounding,
+                     const Ops& ops, LayerPassTimers& timers)
     : memory_(memory),
       layout_(layout),
       shapes_(shapes),
+      numbers_(rounding.products),
       ops_(ops),
       timers_(timers),
-      heads_(streams, memory, model, layout, shapes),
+      heads_(streams, memory, model, layout, shapes, rounding.heads),
       ring_(streams, memory, layout, shapes.attended_kv, shapes.D),
       scale_(1 / std::sqrt(static_cast<double>(shapes.D))) {}
 
@@ -88,6 +89,12 @@ std::unique_ptr<KvStream> Attention::key_values(const SequenceRuns& runs, KeyVal
     return std::make_unique<RingKv>(ring_, ops_, own, runs);
 }
 
+// A block of keys and values into the state.
+void Attention::merge(const AttentionFwd& op) const {
+    if (numbers_ == AttentionNumbers::compute) return ops_(op);
+    ops_(AttentionFwd8{op.state, op.q, op.k, op.v, op.q_runs, op.kv_runs, op.scale});
+}
+
 // Steps 7-9 for every query.
 void Attention::attend(const SequenceRuns& runs, QueryKeyValue& attended, Output& to,
                        LayerPass pass) {
@@ -110,8 +117,8 @@ void Attention::attend(const SequenceRuns& runs, QueryKeyValue& attended, Output
             const KvBlock source = kv->next();
             for (const SlotChunk& chunk : chunks_of(runs, group)) {
                 const TokenRange rows{chunk.range.first - group.rows.first, chunk.range.count};
-                ops_(AttentionFwd{state.rows(rows), q.at(chunk.range), source.k, source.v,
-                                  chunk.runs, source.runs, scale_});
+                merge({state.rows(rows), q.at(chunk.range), source.k, source.v, chunk.runs,
+                       source.runs, scale_});
             }
             kv->done();
         }

@@ -5,8 +5,14 @@
 #include "engine/attention/head_exchange.h"
 #include "engine/attention/kv_gradients.h"
 #include "engine/attention/ring.h"
+#include "spec/precision/attention_numbers.h"
 
 namespace rm {
+
+struct AttentionRounding {
+    AttentionNumbers products = AttentionNumbers::compute;
+    MessageNumbers heads = MessageNumbers::compute;  // that travel
+};
 
 // Causal attention over the S tokens of a ring slot, with this rank's share of the heads: runs the
 // ring, and streams what lies on the host. A HeadExchange brings tokens there and back. Calls only
@@ -16,8 +22,8 @@ public:
     // Borrows all. `ops` are the compute stream's; `timers` measure attention, including its waits
     // for other ranks.
     Attention(const RankStreams& streams, StepMemory& memory, const ModelConfig& model,
-              const RankLayout& layout, const RankShapes& shapes, const Ops& ops,
-              LayerPassTimers& timers);
+              const RankLayout& layout, const RankShapes& shapes, AttentionRounding rounding,
+              const Ops& ops, LayerPassTimers& timers);
 
     // For the S tokens, (S, attended_q, D) and (S, attended_kv, D) compute; the caller fills them
     // in.
@@ -41,11 +47,13 @@ private:
     // Makes a window over the query groups.
     TokenWindow group_window(const SequenceRuns& runs, TokenStore& store, RowAccess access);
     std::unique_ptr<KvStream> key_values(const SequenceRuns& runs, KeyValue& own);
+    void merge(const AttentionFwd& op) const;
     void attend(const SequenceRuns& runs, QueryKeyValue& attended, Output& to, LayerPass pass);
 
     StepMemory& memory_;
     const RankLayout& layout_;
     const RankShapes& shapes_;
+    AttentionNumbers numbers_;
     const Ops& ops_;
     LayerPassTimers& timers_;
     HeadExchange heads_;

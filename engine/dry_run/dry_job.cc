@@ -18,6 +18,8 @@ DryJob::DryJob(const JobSpec& spec, const ModelConfig& model, const Sharding& sh
     rank_.zero = sharding.zero;
     rank_.types = state_types(spec);
     rank_.linears = linear_precision(spec);
+    rank_.attention = spec.attention;
+    rank_.messages = spec.messages;
     rank_.positions = spec.data.positions;
     types_.compute = compute_type(spec);
     if (spec.optimizer.place == OptimizerPlace::device) return;
@@ -35,12 +37,30 @@ DryRunOptions DryJob::options(const StageSpec& stage) const {
             .micro_batches = (stage.sequences_per_step() + data - 1) / data};
 }
 
-Status check_fp8_speeds(const JobSpec& spec, const DeviceProfile& profile) {
-    if (!computes_in_fp8(spec) || computes_fp8(profile)) return {};
+namespace {
+
+// The setting whose ops the profile has no speeds of, and what these are; or nothing.
+std::optional<std::pair<std::string_view, std::string_view>> unmeasured(
+    const JobSpec& spec, const DeviceProfile& profile) {
+    const bool blocks = spec.fp8.recipe == Fp8Recipe::blockwise;
+    if (computes_in_fp8(spec) && blocks && !computes_fp8_blocks(profile))
+        return {{"fp8.recipe: blockwise", "FP8 with scales of blocks"}};
+    if (computes_in_fp8(spec) && !blocks && !computes_fp8(profile))
+        return {{"precision: fp8", "FP8"}};
+    if (spec.attention == AttentionNumbers::eight_bit && !computes_attention_8bit(profile))
+        return {{"attention: 8bit", "attention in 8 bits"}};
+    return std::nullopt;
+}
+
+}  // namespace
+
+Status check_8bit_speeds(const JobSpec& spec, const DeviceProfile& profile) {
+    const auto missing = unmeasured(spec, profile);
+    if (!missing) return {};
     return invalid_argument(
-        "precision: fp8: the profile of {} has no speeds of FP8: the device has no such products, "
-        "or must be measured again",
-        profile.name);
+        "{}: the profile of {} has no speeds of {}: the device has no such products, or must be "
+        "measured again",
+        missing->first, profile.name, missing->second);
 }
 
 const StageSpec& longest_stage(const JobSpec& spec) {

@@ -48,8 +48,9 @@ private:
     std::unique_ptr<Kernels> host_;  // not null: state lives on the host
 };
 
-// invalid_argument where the job computes in FP8 and the profile has no speeds of that.
-Status check_fp8_speeds(const JobSpec& spec, const DeviceProfile& profile);
+// invalid_argument where the job computes linear layers or attention in 8 bits and the profile has
+// no speeds of that.
+Status check_8bit_speeds(const JobSpec& spec, const DeviceProfile& profile);
 
 // The stage whose steps take the most memory and time.
 const StageSpec& longest_stage(const JobSpec& spec);

@@ -12,12 +12,16 @@ constexpr std::int64_t kLongest = std::int64_t{1} << 22;  // tokens; beyond it n
 // The times of a chunk's attention and of its transfers, for `tokens` of a slot.
 class ChunkTimes {
 public:
-    ChunkTimes(const RankShapes& shapes, const NumericTypes& types, const DeviceProfile& profile)
-        : shapes_(shapes), types_(types), profile_(profile) {}
+    ChunkTimes(const RankShapes& shapes, const NumericTypes& types, const DeviceProfile& profile,
+               AttentionNumbers numbers)
+        : shapes_(shapes), types_(types), profile_(profile), numbers_(numbers) {}
 
     bool hides_forward(std::int64_t tokens) const {
         const double rows = bytes(tokens, shapes_.attended_kv * shapes_.D, types_.compute);
-        return attention<AttentionFwd>(tokens) >= 2 * transfer("upload", rows);
+        const double seconds = numbers_ == AttentionNumbers::eight_bit
+                                   ? attention<AttentionFwd8>(tokens)
+                                   : attention<AttentionFwd>(tokens);
+        return seconds >= 2 * transfer("upload", rows);
     }
     bool hides_backward(std::int64_t tokens) const {
         const std::int64_t width = shapes_.attended_q * shapes_.D;
@@ -50,6 +54,7 @@ private:
     const RankShapes& shapes_;
     const NumericTypes types_;
     const DeviceProfile& profile_;
+    const AttentionNumbers numbers_;
 };
 
 // The fewest tiles of a rank that hide.
@@ -71,9 +76,10 @@ std::int64_t shortest(const RankLayout& layout, Hides hides) {
 }  // namespace
 
 HidingChunks hiding_chunks(const ModelConfig& model, const RankLayout& layout,
-                           const NumericTypes& types, const DeviceProfile& profile) {
+                           const NumericTypes& types, const DeviceProfile& profile,
+                           AttentionNumbers numbers) {
     const RankShapes shapes(model, layout);
-    const ChunkTimes times(shapes, types, profile);
+    const ChunkTimes times(shapes, types, profile, numbers);
     return {shortest(layout, [&](std::int64_t tokens) { return times.hides_forward(tokens); }),
             shortest(layout, [&](std::int64_t tokens) { return times.hides_backward(tokens); })};
 }

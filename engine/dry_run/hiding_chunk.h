@@ -4,6 +4,7 @@
 
 #include "engine/windows/rank_layout.h"
 #include "kernels/meta/device_profile.h"
+#include "spec/precision/attention_numbers.h"
 
 namespace rm {
 
@@ -18,6 +19,7 @@ struct HidingChunks {
 };
 // In windows of `layout`'s mesh, for numbers of `types`.
 HidingChunks hiding_chunks(const ModelConfig& model, const RankLayout& layout,
-                           const NumericTypes& types, const DeviceProfile& profile);
+                           const NumericTypes& types, const DeviceProfile& profile,
+                           AttentionNumbers numbers = AttentionNumbers::compute);
 
 }  // namespace rm

@@ -71,7 +71,7 @@ public:
         RM_TRY(const RankLayout layout,
                make_rank_layout(shape_.context, rank_.mesh, rank_.rank, policy));
         const auto [forward, backward] =
-            hiding_chunks(rank_.model, layout, options_.types, *options_.profile);
+            hiding_chunks(rank_.model, layout, options_.types, *options_.profile, rank_.attention);
         const std::int64_t hiding = std::max(forward, backward);
         if (hiding > policy.chunk_tokens && hiding != longer[0]) longer.push_back(hiding);
         return longer;

@@ -59,7 +59,7 @@ private:
                 "measure another with ring-bench device --dtype",
                 name, to_string(profile_->compute), to_string(compute));
         }
-        return check_fp8_speeds(config_.spec, *profile_);
+        return check_8bit_speeds(config_.spec, *profile_);
     }
     Status set_host_profile(const std::string& name) {
         if (name.empty()) return {};
@@ -128,7 +128,9 @@ Result<std::string> chunk_line(const RequestedJob& job, const StageShape& shape,
         return std::string();
     RM_TRY(const RankLayout layout,
            make_rank_layout(shape.context, job.rank().mesh, job.rank().rank, shape.memory));
-    const auto [forward, backward] = hiding_chunks(job.rank().model, layout, types, *job.profile());
+    const RankSpec& rank = job.rank();
+    const auto [forward, backward] =
+        hiding_chunks(rank.model, layout, types, *job.profile(), rank.attention);
     return format(
         "  chunk         {} tokens; attention hides its transfers from {} (forward) and {} "
         "(backward) on\n",

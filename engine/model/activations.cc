@@ -45,8 +45,9 @@ TileScratch::TileScratch(Kernels& kernels, const RankShapes& s, const RankLayout
     d_v = make(compute, {s.tile, s.Hk, s.D});
     if (precision.fp8) {
         const std::int64_t widest = std::max({s.C, s.F, s.Hq * s.D});
-        taken = Fp8Scratch(kernels.device(), s.tile, widest, Fp8::e4m3);
-        gradient = Fp8Scratch(kernels.device(), s.tile, widest, precision.gradients);
+        const WeightForm form = precision.fp8_form();
+        taken = Fp8Scratch(kernels.device(), s.tile, widest, Fp8::e4m3, form);
+        gradient = Fp8Scratch(kernels.device(), s.tile, widest, precision.gradients, form);
     }
     if (!exchanges_heads) return;
     for (Tensor* queries : {&q, &out, &d_out})

@@ -41,7 +41,7 @@ TileTask project_tile(const BlockContext& c, const LayerWeights& w, ProjectWindo
         // 1. normalise
         run(RmsNormFwd{x, w.attention_norm.weight, c.tiles.place(tile),
                        rows_like(x, c.scratch(tile).rstd), c.model.norm_eps});
-        const TensorView normed = co_await c.tiles.gather(tile);
+        const TensorView normed = co_await c.tiles.gather_in_layer(run, tile);
         // 2-4. queries, keys, values
         const LinearOperand taken =
             forward_operand(run, normed, w, Fp8Site::attention_input, c.scratch(tile).taken);
@@ -80,6 +80,7 @@ void project(const BlockContext& c, const LayerWeights& w, LayerInput& input,
     if (kept != nullptr) at.kept = QkvWindows(windows, kept->q, kept->kv, Rows::kept, kept_access);
     if (!input.x.empty()) at.rounded = windows.on(&input.rounded, Rows::shards, RowAccess::write);
     windows.for_each([&](const Tile& tile) { return project_tile(c, w, at, tile, kept_access); });
+    if (at.sender) at.sender->finish(c.ops);
 }
 
 // ---- Finish: out-projection and MLP of every tile.
@@ -102,7 +103,7 @@ TileTask mlp_inputs(const BlockContext& c, const LayerWeights& w, Tile tile, con
     // 12. normalise
     run(RmsNormFwd{mlp.x_mid, w.mlp_norm.weight, c.tiles.place(tile),
                    rows_like(mlp.x_mid, c.scratch(tile).rstd), c.model.norm_eps});
-    const TensorView normed = co_await c.tiles.gather(tile);
+    const TensorView normed = co_await c.tiles.gather_in_layer(run, tile);
     // 13-14. gate, up
     const LinearOperand taken = forward_operand(run, normed, w, Fp8Site::mlp_input, scratch);
     linear(run, taken, w.gate.prepared, mlp.gate);

@@ -34,14 +34,14 @@ TileTask finish_tile_backward(const BlockContext& c, const LayerWeights& w, Fini
     }
     // 17, 15. h again, then its gradient and that of Wdown
     run(SwigluFwd{mlp.gate, mlp.up, h});
-    const TensorView d_y = co_await c.tiles.gather(run, tile, d_x);
+    const TensorView d_y = co_await c.tiles.gather_in_layer(run, tile, d_x);
     const LinearOperand h_taken = taken_operand(run, h, w, Fp8Site::mlp_hidden, scratch.taken);
     const LinearOperand of_y = gradient_operand(run, d_y, w, Fp8Site::d_mlp, scratch.gradient);
     linear_backward(run, of_y, h_taken, w.down, d_h);
     run(SwigluBwd{d_h, mlp.gate, mlp.up, d_h, d_up});
     // 12. normed again; 13-14. gate and up
     run(RmsNormFwd{mlp.x_mid, w.mlp_norm.weight, c.tiles.place(tile), rstd, c.model.norm_eps});
-    const TensorView normed = co_await c.tiles.gather(tile);
+    const TensorView normed = co_await c.tiles.gather_in_layer(run, tile);
     const LinearOperand taken = taken_operand(run, normed, w, Fp8Site::mlp_input, scratch.taken);
     const LinearOperand of_gate = gradient_operand(run, d_h, w, Fp8Site::d_gate, scratch.gradient);
     linear_backward(run, of_gate, taken, w.gate, d_normed);
@@ -50,7 +50,7 @@ TileTask finish_tile_backward(const BlockContext& c, const LayerWeights& w, Fini
     const TensorView d_shard = co_await c.tiles.reduce(run, tile);
     run(RmsNormBwd{d_shard, mlp.x_mid, w.mlp_norm.weight, rstd, d_x, w.mlp_norm.grad});
     // 11. out-projection
-    const TensorView d_mid = co_await c.tiles.gather(run, tile, d_x);
+    const TensorView d_mid = co_await c.tiles.gather_in_layer(run, tile, d_x);
     const LinearOperand out_taken =
         taken_operand(run, flat(mlp.out), w, Fp8Site::attention_output, scratch.taken);
     const LinearOperand of_mid =
@@ -77,6 +77,7 @@ void finish_backward(const BlockContext& c, const LayerWeights& w, LayerKept& ke
         to.delta = windows.write(gradients.delta, Rows::tokens);
     }
     windows.for_each([&](const Tile& tile) { return finish_tile_backward(c, w, at, to, tile); });
+    if (to.sender) to.sender->finish(c.ops);
 }
 
 // Windows on what attention's backward pass gives, or a receiver of a tile's rows.
@@ -122,7 +123,7 @@ TileTask project_tile_backward(const BlockContext& c, const LayerWeights& w, Pro
     run(RopeApply{d.k, at.cos(tile), at.sin(tile), Rotation::backward});
     // 1. normed again; 2-4. queries, keys, values
     run(RmsNormFwd{x, w.attention_norm.weight, c.tiles.place(tile), rstd, c.model.norm_eps});
-    const TensorView normed = co_await c.tiles.gather(tile);
+    const TensorView normed = co_await c.tiles.gather_in_layer(run, tile);
     const LinearOperand taken =
         taken_operand(run, normed, w, Fp8Site::attention_input, scratch.taken);
     const auto backward = [&](const TensorView& d_y, const LinearWeight& weight, Fp8Site site,

@@ -30,8 +30,11 @@ private:
 
 void add_fp8_linear(MostWorkspace& most, const PreparedWeight* weight, std::int64_t tile) {
     const std::int64_t N = weight->num_rows(), K = weight->num_columns();
-    const auto codes = [](std::int64_t rows, std::int64_t columns) {
-        return Fp8Matrix{{nullptr, DType::u8, {rows, columns}}, {nullptr, DType::f32, {1}}};
+    const bool blocks = weight->form() == WeightForm::fp8_blocks;
+    const auto codes = [blocks](std::int64_t rows, std::int64_t columns) {
+        const TensorView scale(nullptr, DType::f32, {1});
+        const TensorView scales(nullptr, DType::f32, {rows, fp8_blocks(columns)});
+        return Fp8Matrix{{nullptr, DType::u8, {rows, columns}}, blocks ? scales : scale};
     };
     for (const Into into : {Into::overwrite, Into::add}) {
         most.add(Fp8LinearFwd{codes(tile, K), weight, most.compute({tile, N}), into});
@@ -42,7 +45,7 @@ void add_fp8_linear(MostWorkspace& most, const PreparedWeight* weight, std::int6
 }
 
 void add_linear(MostWorkspace& most, const LinearWeight& w, std::int64_t tile) {
-    if (w.prepared->form() == WeightForm::fp8) return add_fp8_linear(most, w.prepared, tile);
+    if (w.prepared->form() != WeightForm::compute) return add_fp8_linear(most, w.prepared, tile);
     const std::int64_t N = w.prepared->num_rows(), K = w.prepared->num_columns();
     const TensorView x = most.compute({tile, K}), y = most.compute({tile, N});
     for (const Into into : {Into::overwrite, Into::add}) {
@@ -65,7 +68,8 @@ void add_head(MostWorkspace& most, const PreparedWeight* head, const RankShapes&
     most.add(HeadBwd{x, head, targets, rows, f64({s.tile}), 1, x, d_head});
 }
 
-void add_attention(MostWorkspace& most, const RankShapes& s, const RankLayout& layout) {
+void add_attention(MostWorkspace& most, const RankShapes& s, const RankLayout& layout,
+                   AttentionNumbers numbers) {
     const std::int64_t chunk = layout.max_slot_chunk;
     const std::int64_t keys = layout.memory.working == WorkingSet::whole ? s.S : chunk;
     const TensorView q = most.compute({chunk, s.attended_q, s.D});
@@ -73,12 +77,14 @@ void add_attention(MostWorkspace& most, const RankShapes& s, const RankLayout& l
     const TensorView row = most.accum({chunk, s.attended_q});
     const TensorView kv = most.compute({keys, s.attended_kv, s.D});
     const TensorView kv_sum = most.accum({keys, s.attended_kv, s.D});
+    if (numbers == AttentionNumbers::eight_bit)
+        most.add(AttentionFwd8{{q_sum, row, row}, q, kv, kv, {}, {}, 1});
     most.add(AttentionFwd{{q_sum, row, row}, q, kv, kv, {}, {}, 1});
     most.add(AttentionBwd{q, kv, kv, q, row, row, {}, {}, 1, q_sum, kv_sum, kv_sum});
 }
 
 Bytes workspace_for(const Kernels& kernels, const RankShapes& s, const RankLayout& layout,
-                    const Weights& weights) {
+                    const Weights& weights, AttentionNumbers attention) {
     MostWorkspace most(kernels);
     for (const LayerWeights* w : weights.layers_by_form()) {
         for (const LinearWeight* linear :
@@ -90,7 +96,7 @@ Bytes workspace_for(const Kernels& kernels, const RankShapes& s, const RankLayou
     const NormWeight& norm = weights.final_norm();
     most.add(RmsNormBwd{x, x, norm.weight, most.accum({s.tile}), x, norm.grad});
     add_head(most, &weights.longest_head(), s, layout.tensor * weights.num_blocks());
-    add_attention(most, s, layout);
+    add_attention(most, s, layout, attention);
     most.add(SumSquares{weights.state().all_grads()});
     return most.bytes();
 }
@@ -143,7 +149,8 @@ struct Model::MicroPass {
 };
 
 Model::Model(const RankStreams& streams, const ModelConfig& config, Weights& weights,
-             const RankLayout& layout, const RopeConfig& rope, PassMemory& passes)
+             const RankLayout& layout, const RopeConfig& rope, const ModelRounding& rounding,
+             PassMemory& passes)
     : config_(config),
       weights_(weights),
       layout_(layout),
@@ -154,11 +161,13 @@ Model::Model(const RankStreams& streams, const ModelConfig& config, Weights& wei
       memory_(streams, passes.device(), passes.host(), layout.memory),
       tokens_(streams.kernels.device(), MemoryKind::data, DType::i32, {shapes_.T}),
       targets_(streams.kernels.device(), MemoryKind::data, DType::i32, {shapes_.T}),
-      tiles_(streams, shapes_, layout),
+      tiles_(streams, shapes_, layout, rounding.messages.tensor),
       workspace_(streams.kernels.device().allocate(
-          workspace_for(streams.kernels, shapes_, layout, weights), MemoryKind::workspace)),
+          workspace_for(streams.kernels, shapes_, layout, weights, rounding.attention),
+          MemoryKind::workspace)),
       ops_(streams.kernels, {workspace_.data(), workspace_.size()}, streams.compute, &memory_),
-      attention_(streams, memory_, config, layout, shapes_, ops_, timers_.attention),
+      attention_(streams, memory_, config, layout, shapes_,
+                 {rounding.attention, rounding.messages.ulysses}, ops_, timers_.attention),
       lanes_(make_lanes(streams.kernels, shapes_, layout, !attention_.heads().direct(),
                         weights.precision())),
       head_({tile_context(), shapes_, weights, targets_}) {}

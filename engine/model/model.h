@@ -19,6 +19,12 @@ struct ModelTimers {
     LayerPassTimers attention;  // within both, ring waits included
 };
 
+// The job may round these besides the operands of its linears.
+struct ModelRounding {
+    AttentionNumbers attention = AttentionNumbers::compute;
+    MessageSpec messages;
+};
+
 // The model over one rank's share of a sequence: schedules a stage's passes. Owns the data that
 // lives between them; the calls below only queue, and take what a pass needs from its arena.
 class Model {
@@ -26,7 +32,8 @@ public:
     // All references outlive the model. `rope` is the stage's: config.rope, perhaps with another
     // theta. RoPE types that depend on the context use the layout's.
     Model(const RankStreams& streams, const ModelConfig& config, Weights& weights,
-          const RankLayout& layout, const RopeConfig& rope, PassMemory& passes);
+          const RankLayout& layout, const RopeConfig& rope, const ModelRounding& rounding,
+          PassMemory& passes);
 
     // Inputs of the next call, (T) i32 each, in local token order; upload in compute-stream order.
     // The runs that a call gets must live until the stream has passed it.

@@ -3,8 +3,11 @@
 namespace rm {
 
 TensorTiles::TensorTiles(const RankStreams& streams, const RankShapes& shapes,
-                         const RankLayout& layout)
-    : size_(layout.tensor), index_(layout.tensor_index), exchange_(streams, layout.lanes()) {
+                         const RankLayout& layout, MessageNumbers numbers)
+    : size_(layout.tensor),
+      index_(layout.tensor_index),
+      numbers_(numbers),
+      exchange_(streams, layout.lanes()) {
     const auto make = [&](MemoryKind kind, std::int64_t rows) {
         return Tensor(streams.kernels.device(), kind, streams.kernels.types().compute,
                       {rows, shapes.C});
@@ -16,6 +19,9 @@ TensorTiles::TensorTiles(const RankStreams& streams, const RankShapes& shapes,
         if (size_ == 1) continue;
         lane.parts = make(MemoryKind::communication, shapes.tile);
         lane.sum = make(MemoryKind::communication, shapes.tile / size_);
+        if (!rounds()) continue;
+        lane.codes = Tensor(streams.kernels.device(), MemoryKind::communication, DType::i32,
+                            {shapes.tile, packed_words(shapes.C)});
     }
 }
 
@@ -43,6 +49,28 @@ void TensorTiles::start_gather(const Tile& tile, const TensorView& whole) {
     exchange_.start(tile.lane, [&](Communicator& communicator) {
         communicator.all_gather(GroupKey::tensor, whole);
     });
+}
+
+TensorView TensorTiles::codes_of(const Tile& tile) const {
+    return lane(tile).codes->rows(0, tile.range.count);
+}
+
+void TensorTiles::start_in_layer(const Ops& ops, const Tile& tile, const TensorView& shard,
+                                 const TensorView& whole) {
+    if (size_ == 1) return;
+    if (rounds()) {
+        const std::int64_t rows = tile.range.count / size_;
+        ops(PackRows{shard, codes_of(tile).rows(index_ * rows, rows)});
+        return start_gather(tile, codes_of(tile));
+    }
+    const bool is_in_place = shard.data() == place(tile).data();
+    if (!is_in_place) ops(Copy{shard, place(tile)});
+    start_gather(tile, whole);
+}
+
+void TensorTiles::arrive_in_layer(const Ops& ops, const Tile& tile, const TensorView& whole) {
+    arrive(tile);
+    if (rounds()) ops(UnpackRows{codes_of(tile), whole});
 }
 
 void TensorTiles::start_exchange(const Ops& ops, const Tile& tile) {

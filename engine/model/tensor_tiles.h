@@ -7,6 +7,7 @@
 #include "engine/streams/rank_streams.h"
 #include "engine/windows/windows.h"
 #include "spec/model_preset.h"
+#include "spec/precision/message_numbers.h"
 
 namespace rm {
 
@@ -15,10 +16,12 @@ namespace rm {
 // the tensor group holding the i-th part of every tile; before a product that is cut by columns of
 // its output the tile is gathered, after one that is cut along its sum the partial results are
 // summed and each rank keeps its part. In a group of one nothing is copied or moved. Sums are
-// formed in rank order in the accumulation type and rounded once.
+// formed in rank order in the accumulation type and rounded once. Tiles that layers gather may
+// travel as codes; then all ranks, the sender too, go on with the rounded numbers.
 class TensorTiles {
 public:
-    TensorTiles(const RankStreams& streams, const RankShapes& shapes, const RankLayout& layout);
+    TensorTiles(const RankStreams& streams, const RankShapes& shapes, const RankLayout& layout,
+                MessageNumbers numbers);
 
     // Where this rank writes its shard of a tile that is to be gathered: (tile / tensor, C).
     TensorView place(const Tile& tile) const;
@@ -40,6 +43,18 @@ public:
             arrive(tile);
             return whole;
         });
+    }
+    // The same two within a layer.
+    auto gather_in_layer(const Ops& ops, const Tile& tile, const TensorView& shard) {
+        const TensorView whole = size_ > 1 ? whole_of(tile) : shard;
+        start_in_layer(ops, tile, shard, whole);
+        return Arrival(size_ > 1, [this, &ops, tile, whole] {
+            arrive_in_layer(ops, tile, whole);
+            return whole;
+        });
+    }
+    auto gather_in_layer(const Ops& ops, const Tile& tile) {
+        return gather_in_layer(ops, tile, size_ > 1 ? place(tile) : whole_of(tile));
     }
 
     // Where partial sums of a tile are formed: (tile, C).
@@ -77,11 +92,17 @@ private:
         Tensor partial;  // (tile, C) compute
         Tensor parts;    // (tile, C) compute: one part per rank; none in a group of one
         Tensor sum;      // (tile / tensor, C) compute; likewise
+        Tensor codes;    // (tile, words) i32, see PackRows; none where layers gather numbers
     };
     const Lane& lane(const Tile& tile) const { return lanes_[usize(tile.lane)]; }
     TensorView whole_of(const Tile& tile) const;
     TensorView parts_of(const Tile& tile) const;
+    TensorView codes_of(const Tile& tile) const;
+    bool rounds() const { return size_ > 1 && numbers_ == MessageNumbers::fp8; }
     void start_gather(const Tile& tile, const TensorView& whole);
+    void start_in_layer(const Ops& ops, const Tile& tile, const TensorView& shard,
+                        const TensorView& whole);
+    void arrive_in_layer(const Ops& ops, const Tile& tile, const TensorView& whole);
     void start_exchange(const Ops& ops, const Tile& tile);
     void start_linear(const Ops& ops, const Tile& tile, const LinearOperand& x,
                       const PreparedWeight* weight, const TensorView& y);
@@ -91,6 +112,7 @@ private:
 
     int size_;
     int index_;
+    MessageNumbers numbers_;
     std::vector<Lane> lanes_;
     ExposedExchange exchange_;
 };

@@ -6,11 +6,7 @@
 namespace rm {
 namespace {
 
-// Parameters of PreparedLayer::linears, in its order.
-std::array<int, 7> linears_of(const LayerParameters& p) {
-    return {p.q, p.k, p.v, p.o, p.gate, p.up, p.down};
-}
-std::array<LinearWeight*, 7> linears_of(LayerWeights& w) {
+std::array<LinearWeight*, kNumLinears> linears_of(LayerWeights& w) {
     return {&w.q, &w.k, &w.v, &w.o, &w.gate, &w.up, &w.down};
 }
 
@@ -21,9 +17,11 @@ Weights::Weights(const RankStreams& streams, const ModelConfig& model, WeightSta
     : streams_(streams),
       state_(state),
       precision_(precision),
-      fp8_history_(streams.kernels.device(), precision, model.num_layers),
+      fp8_(streams.kernels.device(), precision, model.num_layers),
       heads_(head_share(model, state.share().tensor, state.share().tensor_index)),
       head_dim_(model.head_dim),
+      fp8_gather_(streams, state, precision,
+                  [this](int parameter) { return uses_all_rows(parameter); }),
       grads_ready_(streams.kernels.device().make_event()),
       grads_summed_(streams.kernels.device().make_event()) {
     if (streams.host != nullptr) host_ = std::make_unique<HostTransfers>(streams, state);
@@ -38,8 +36,18 @@ Weights::Weights(const RankStreams& streams, const ModelConfig& model, WeightSta
 }
 
 bool Weights::is_layer(int unit) const {
-    const int layer = unit - table().layer_unit(0);
+    const int layer = layer_of(unit);
     return layer >= 0 && layer < static_cast<int>(table().layers.size());
+}
+
+bool Weights::travels_in_fp8(int unit) const {
+    if (!is_layer(unit)) return false;
+    return fp8_gather_.holds(layer_of(unit)) && form_of(layer_of(unit)) == WeightForm::fp8;
+}
+
+bool Weights::uses_all_rows(int parameter) const {
+    const Parameter& p = state_.parameter(parameter);
+    return p.cut != Cut::none || heads_.kv_count * head_dim_ == p.part_shape[0];
 }
 
 void Weights::make_gather_buffers() {
@@ -95,6 +103,7 @@ void Weights::make_norms() {
     norm_grads_ = norm_sums_;
 }
 
+// The first layer never changes its form where others do.
 std::size_t Weights::prepared_index(int layer) const {
     if (resident()) return usize(layer);
     return form_of(layer) == form_of(0) ? 0 : 1;
@@ -114,17 +123,55 @@ Weights::PreparedLayer Weights::make_prepared_layer(int layer) const {
 }
 
 void Weights::make_prepared_layers() {
-    for (int layer = 0; layer < static_cast<int>(table().layers.size()); ++layer) {
-        const std::size_t index = prepared_index(layer);
-        if (index == prepared_.size()) prepared_.push_back(make_prepared_layer(layer));
+    for (int layer = 0; layer < num_layers(); ++layer)
+        forms_.push_back(precision_.form_of(layer, num_layers()));
+    for (int layer = 0; layer < num_layers(); ++layer) {
+        if (prepared_index(layer) == prepared_.size())
+            prepared_.push_back(make_prepared_layer(layer));
         const LayerParameters& p = table().layers[usize(layer)];
         LayerWeights& weights = layers_.emplace_back();
         weights.attention_norm = norm_weight(p.attention_norm);
         weights.mlp_norm = norm_weight(p.mlp_norm);
-        if (form_of(layer) == WeightForm::fp8) weights.fp8 = &fp8_history_.layer(layer);
-        for (std::size_t i = 0; i < prepared_[index].linears.size(); ++i)
-            linears_of(weights)[i]->prepared = prepared_[index].linears[i].get();
+        link_prepared(layer);
     }
+}
+
+void Weights::link_prepared(int layer) {
+    LayerWeights& weights = layers_[usize(layer)];
+    weights.fp8 = form_of(layer) == WeightForm::compute ? nullptr : &fp8_.layer(layer);
+    const PreparedLayer& prepared = prepared_[prepared_index(layer)];
+    for (std::size_t i = 0; i < prepared.linears.size(); ++i)
+        linears_of(weights)[i]->prepared = prepared.linears[i].get();
+}
+
+// Returns whether it had another. The old form is given back first: on no backend does a layer need
+// more memory in the compute type.
+bool Weights::take_form(int layer, WeightForm form) {
+    if (form == form_of(layer)) return false;
+    forms_[usize(layer)] = form;
+    if (resident()) {
+        prepared_[usize(layer)] = {};
+        prepared_[usize(layer)] = make_prepared_layer(layer);
+    }
+    link_prepared(layer);
+    return true;
+}
+
+void Weights::enter_step_in_fp8(const Ops& ops, std::int64_t step) {
+    bool changed = false;
+    for (int layer = 0; layer < num_layers(); ++layer) {
+        const WeightForm own = precision_.form_of(layer, num_layers());
+        const bool falls_back = fp8_.fallback().in_bf16(layer, step);
+        if (take_form(layer, falls_back ? WeightForm::compute : own)) changed = true;
+    }
+    if (!changed || !resident()) return;
+    finish_update();
+    refresh(ops);
+}
+
+void Weights::leave_fallback() {
+    for (int layer = 0; layer < num_layers(); ++layer)
+        take_form(layer, precision_.form_of(layer, num_layers()));
 }
 
 NormWeight Weights::norm_weight(int parameter) const {
@@ -156,6 +203,7 @@ void Weights::stage(const Ops& ops, int unit) {
              unit, buffer.unit);
     buffer.unit = unit;
     buffer.sent = buffer.awaited = false;
+    buffer.in_fp8 = travels_in_fp8(unit);
     const Part part = state_.part_in_unit(unit);
     const TensorView place = buffer.memory.rows(part.first, part.count);
     // Compute is past the last use of what was gathered here before.
@@ -164,8 +212,18 @@ void Weights::stage(const Ops& ops, int unit) {
         host_->bring(state_.master_part(unit), place, buffer.used.get());
         return host_->record_brought(*buffer.staged);
     }
-    ops(Copy{host_ ? uploaded_part(unit) : state_.master_part(unit), place});
+    if (buffer.in_fp8) {
+        fp8_gather_.round_part(ops, layer_of(unit), buffer.memory);
+    } else {
+        ops(Copy{host_ ? uploaded_part(unit) : state_.master_part(unit), place});
+    }
     streams_.order.record(streams_.compute, *buffer.staged);
+}
+
+// The part of the buffer that the gather fills: with numbers, or with their codes.
+TensorView Weights::travelling(const GatherBuffer& buffer) const {
+    if (buffer.in_fp8) return fp8_gather_.codes(layer_of(buffer.unit), buffer.memory);
+    return buffer.memory.rows(0, state_.unit(buffer.unit).num_elements);
 }
 
 void Weights::send(int unit) {
@@ -175,8 +233,7 @@ void Weights::send(int unit) {
     // A single rank gathers nothing, and no other rank's messages wait for its host.
     if (state_.share().zero_size == 1) return;
     streams_.order.wait(streams_.communication, *buffer.staged);
-    streams_.communicator.all_gather(GroupKey::gradient,
-                                     buffer.memory.rows(0, state_.unit(unit).num_elements));
+    streams_.communicator.all_gather(GroupKey::gradient, travelling(buffer));
     streams_.order.record(streams_.communication, *buffer.arrived);
 }
 
@@ -217,11 +274,18 @@ TensorView Weights::whole_unit(int unit) {
 }
 
 void Weights::prepare_layer(const Ops& ops, int layer) {
-    const TensorView flat = whole_unit(table().layer_unit(layer));
+    const int unit = table().layer_unit(layer);
+    const TensorView flat = whole_unit(unit);
     const auto parameters = linears_of(table().layers[usize(layer)]);
     PreparedLayer& prepared = prepared_[prepared_index(layer)];
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-        ops.kernels().prepare(used_rows(flat, parameters[i]), *prepared.linears[i], ops.stream());
+        PreparedWeight& to = *prepared.linears[i];
+        if (gathers() && gather_.of(unit).in_fp8) {
+            const Fp8Matrix codes = fp8_gather_.weight(layer, static_cast<int>(i), flat);
+            ops.kernels().prepare(codes, to, ops.stream());
+        } else {
+            ops.kernels().prepare(used_rows(flat, parameters[i]), to, ops.stream());
+        }
     }
 }
 

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "engine/model/host_transfers.h"
-#include "engine/model/linears/fp8_sites.h"
+#include "engine/model/linears/fp8_gather.h"
+#include "engine/model/linears/fp8_monitor.h"
 #include "engine/model/linears/linear_precision.h"
 #include "engine/model/vocabulary/unit_buffers.h"
 #include "engine/model/weight_state.h"
@@ -113,7 +114,12 @@ public:
     void sum_squares(const Ops& ops, const TensorView& sum);
 
     const LinearPrecision& precision() const { return precision_; }
-    Fp8History& fp8_history() { return fp8_history_; }
+    Fp8Sites& fp8() { return fp8_; }
+    // Between steps, on all ranks alike: the layers that the fallback names leave FP8 for the step,
+    // the others come back. Their weights are prepared anew.
+    void enter_step_in_fp8(const Ops& ops, std::int64_t step);
+    // Before a stage, and so before refresh(): all come back.
+    void leave_fallback();
     // The linears for which ops need workspace, as acquire returns them: of the first layer, and of
     // one in FP8 if there is one.
     std::array<const LayerWeights*, 2> layers_by_form() const {
@@ -131,8 +137,9 @@ public:
 
 private:
     static constexpr int kNone = ParameterTable::kNoUnit;
-    // Where a unit is gathered, in the compute type.
+    // Where a unit is gathered, in the compute type or as codes.
     struct GatherBuffer : UnitBuffer {
+        bool in_fp8 = false;
         bool sent = false;
         bool awaited = true;  // false: compute has yet to wait for the gather
         std::unique_ptr<Event> staged;
@@ -150,7 +157,7 @@ private:
     // embedding, unless a single block holds both.
     enum class Portion { all, head, embedding };
     struct PreparedLayer {
-        std::array<std::unique_ptr<PreparedWeight>, 7> linears;
+        std::array<std::unique_ptr<PreparedWeight>, kNumLinears> linears;
     };
     using UpdateUnit = std::function<void(int unit)>;
     struct PieceUpdate {
@@ -166,6 +173,9 @@ private:
     bool host_stale(int unit) const { return host_stale_[usize(unit)]; }
     bool is_layer(int unit) const;
     bool is_embedding(int unit) const;
+    int layer_of(int unit) const { return unit - table().layer_unit(0); }
+    bool travels_in_fp8(int unit) const;
+    bool uses_all_rows(int parameter) const;
     bool tied() const { return table().head == table().embedding; }
     // Whether the gradients of a tied head wait for the embedding's.
     bool sums_tied() const { return tied() && num_blocks() == 1; }
@@ -190,11 +200,13 @@ private:
     // A parameter's part in a unit's flat buffer, narrowed to the rows that this rank uses.
     TensorView used_rows(const TensorView& flat, int parameter) const;
     TensorView whole_unit(int unit);
-    WeightForm form_of(int layer) const {
-        return precision_.form_of(layer, static_cast<std::int64_t>(table().layers.size()));
-    }
+    TensorView travelling(const GatherBuffer& buffer) const;
+    int num_layers() const { return static_cast<int>(std::ssize(table().layers)); }
+    WeightForm form_of(int layer) const { return forms_[usize(layer)]; }
     std::size_t prepared_index(int layer) const;
     PreparedLayer make_prepared_layer(int layer) const;
+    void link_prepared(int layer);
+    bool take_form(int layer, WeightForm form);
     void prepare_layer(const Ops& ops, int layer);
     void prepare_head(const Ops& ops, int block);
     PreparedWeight& prepared_head(int block) const;
@@ -222,9 +234,11 @@ private:
     RankStreams streams_;
     WeightState& state_;
     LinearPrecision precision_;
-    Fp8History fp8_history_;
+    Fp8Sites fp8_;
+    std::vector<WeightForm> forms_;  // by layer
     HeadShare heads_;
     std::int64_t head_dim_;
+    Fp8Gather fp8_gather_;
     Tensor uploaded_;  // this rank's part of all units, compute; of the host's state at stage 3
     Tensor norm_copies_, norm_sums_;        // master and accum; of the host's state
     TensorView norm_weights_, norm_grads_;  // those, or the state's own

@@ -35,10 +35,16 @@ void Weights::update(const Ops& ops, const TensorView& clip, const UpdateOf& upd
 void Weights::renew(const Ops& ops, const UpdateUnit& update) {
     for (GatherBuffer& buffer : gather_.all())
         buffer.unit = kNone;
+    const std::vector<int> units = units_in_order(LayerPass::forward);
+    const bool scales = fp8_gather_.holds_any();  // which need all updates
     update(ParameterTable::kNoUnit);
+    for (const int unit : units) {
+        if (scales) update(unit);
+    }
+    if (scales) fp8_gather_.find_scales(ops, gather_.all().front().memory);
     int previous = kNone;
-    for (const int unit : units_in_order(LayerPass::forward)) {
-        update(unit);
+    for (const int unit : units) {
+        if (!scales) update(unit);
         if (resident() && gathers()) {
             stage(ops, unit);
             send(unit);
@@ -66,7 +72,7 @@ void Weights::finish_renewal(const Ops& ops, int unit) {
     if (!resident()) return;
     if (is_embedding(unit) && !tied()) return;
     if (gathers()) wait_for(ops, unit);
-    if (is_layer(unit)) return prepare_layer(ops, unit - table().layer_unit(0));
+    if (is_layer(unit)) return prepare_layer(ops, layer_of(unit));
     prepare_head(ops, unit - table().head_unit);
 }
 

@@ -17,10 +17,12 @@ class FlopCounter {
 public:
     template <typename Op>
     void add(const Op& op) {
-        total_ += flops_of(op);
+        if constexpr (requires { Op::kFlopsPerPair; }) {
+            total_ += op.flops(pairs(op.q_runs, op.kv_runs));
+        } else {
+            total_ += flops_of(op);
+        }
     }
-    void add(const AttentionFwd& op) { total_ += op.flops(pairs(op.q_runs, op.kv_runs)); }
-    void add(const AttentionBwd& op) { total_ += op.flops(pairs(op.q_runs, op.kv_runs)); }
 
     // FLOPs since the last call. The caller may then free the runs of those ops.
     double take() {

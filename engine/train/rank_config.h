@@ -57,11 +57,15 @@ inline StateTypes state_types(const JobSpec& spec) {
     return {type_of(spec.optimizer.moments), type_of(spec.optimizer.gradients)};
 }
 
+constexpr Fp8LinearScaling scaling_of(Fp8Recipe recipe) {
+    if (recipe == Fp8Recipe::delayed) return Fp8LinearScaling::delayed;
+    return recipe == Fp8Recipe::blockwise ? Fp8LinearScaling::blocks : Fp8LinearScaling::current;
+}
 inline LinearPrecision linear_precision(const JobSpec& spec) {
     const Fp8 gradients = spec.fp8.gradients == Fp8Gradients::e4m3 ? Fp8::e4m3 : Fp8::e5m2;
-    const auto scaling = spec.fp8.recipe == Fp8Recipe::delayed ? Fp8LinearScaling::delayed
-                                                               : Fp8LinearScaling::current;
-    return {computes_in_fp8(spec), gradients, spec.fp8.bf16_layers, scaling};
+    const Fp8LinearScaling scaling = scaling_of(spec.fp8.recipe);
+    const Fp8Limits limits{spec.fp8.max_saturated, spec.fp8.max_flushed, spec.fp8.fallback_steps};
+    return {computes_in_fp8(spec), gradients, spec.fp8.bf16_layers, scaling, limits};
 }
 
 // The architecture a job trains: `given` sizes, or those of the directory or preset it names.

@@ -49,6 +49,11 @@ Result<std::unique_ptr<Kernels>> make_rank_kernels(const RankConfig& config,
         return invalid_argument("precision: fp8: {} has no products in FP8; use bf16",
                                 kernels->device().facts().product);
     }
+    const bool in_8_bits = config.spec.attention == AttentionNumbers::eight_bit;
+    if (in_8_bits && !kernels->computes_fp8()) {
+        return invalid_argument("attention: 8bit: {} has no such products; leave attention out",
+                                kernels->device().facts().product);
+    }
     return kernels;
 }
 

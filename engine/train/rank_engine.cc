@@ -77,7 +77,9 @@ Status RankEngine::enter(const StageShape& shape, PassMemory& passes) {
     RM_TRY(layout_, make_rank_layout(shape.context, spec_.mesh, spec_.rank, shape.memory));
     if (shape.sample) sample_chunks(*layout_, *shape.sample);
     if (shape.ring_sample) sample_ring(*layout_, *shape.ring_sample);
-    model_ = std::make_unique<Model>(streams_, spec_.model, weights_, *layout_, shape.rope, passes);
+    weights_.leave_fallback();
+    model_ = std::make_unique<Model>(streams_, spec_.model, weights_, *layout_, shape.rope,
+                                     ModelRounding{spec_.attention, spec_.messages}, passes);
     trainer_ = std::make_unique<Trainer>(streams_, state_, weights_, *model_, progress_);
     weights_.refresh(model_->ops());
     compute_->synchronize();

@@ -26,6 +26,8 @@ struct RankSpec {
     int zero = 0;      // ZeRO stage
     StateTypes types;  // of moments and gradients
     LinearPrecision linears = {};
+    AttentionNumbers attention = AttentionNumbers::compute;
+    MessageSpec messages;
     Positions positions = Positions::reset;  // of separate documents
     // A host device's, borrowed: the state lives on the host and they update it. Null: on the
     // device.

@@ -36,7 +36,7 @@ Trainer::Trainer(const RankStreams& streams, WeightState& state, Weights& weight
       clip_(scalars(streams.kernels, 3)),
       ready_(streams.kernels.device().make_event()),
       summed_(streams.kernels.device().make_event()) {
-    const Fp8History& fp8 = weights.fp8_history();
+    const Fp8History& fp8 = weights.fp8().history();
     if (!fp8.delayed()) return;
     const std::int64_t ranks = streams.communicator.group(GroupKey::world).size();
     fp8_largest_ = Tensor(streams.kernels.device(), MemoryKind::workspace, DType::f32,
@@ -76,7 +76,7 @@ void Trainer::upload(const MicroBatch& micro) {
 
 void Trainer::queue_batch(const StepBatch& batch) {
     weights_.begin_gradients(ops_);
-    weights_.fp8_history().begin_step(streams_.kernels, streams_.compute);
+    weights_.fp8().begin_step(streams_.kernels, streams_.compute);
     queue_zero({loss_sum_, norm_sum_});
     const double scale = 1.0 / static_cast<double>(batch.num_targets);
     mark(Phase::forward);
@@ -111,7 +111,7 @@ void Trainer::sum_scalars(std::initializer_list<GroupScalar> scalars, StreamTime
 
 // The largest numbers of the step go to all ranks.
 void Trainer::queue_fp8_history() {
-    const Fp8History& fp8 = weights_.fp8_history();
+    const Fp8History& fp8 = weights_.fp8().history();
     if (!fp8.delayed()) return;
     const int rank = streams_.communicator.group(GroupKey::world).index;
     ops_(Copy{fp8.largest(), fp8_largest_->rows(rank, 1)});
@@ -121,15 +121,25 @@ void Trainer::queue_fp8_history() {
     streams_.kernels.device().download(fp8_largest_, host_fp8_largest_.data(), streams_.compute);
 }
 
-// Every rank squares what it owns. The loss and the wishes travel with the sum.
+// Sums the effects of rounding over all ranks.
+void Trainer::queue_fp8_effects() {
+    Fp8Monitor& monitor = weights_.fp8().monitor();
+    if (!monitor.observes()) return;
+    sum_scalars({{GroupKey::world, monitor.effects()}}, norm_exposed_);
+    monitor.queue_download(streams_.kernels.device(), streams_.compute);
+}
+
+// Every rank squares what it owns. The loss and the wishes travel with the sum. A step that rounded
+// an infinity must not look finite, so the sums of FP8's effects come before.
 void Trainer::queue_gradient_norm(double clip_norm) {
+    queue_fp8_effects();
     weights_.sum_squares(ops_, norm_sum_);
     sum_scalars({{GroupKey::gradient, loss_sum_},
                  {GroupKey::world, wishes_},
                  {GroupKey::world, flops_},
                  {GroupKey::world, norm_sum_}},
                 norm_exposed_);
-    ops_(ClipFactor{norm_sum_, clip_norm, clip_});
+    ops_(ClipFactor{norm_sum_, clip_norm, clip_, weights_.fp8().monitor().effects()});
 }
 
 // The update of one piece; the clip factor is filled in later.
@@ -255,7 +265,7 @@ StepResult Trainer::step(const StepBatch& batch, const OptimizerStep& optimizer,
     device.download(clip_, host_clip_, streams_.compute);
     synchronize();
     StepResult result = read_result(batch);
-    if (result.finite) weights_.fp8_history().end_step(host_fp8_largest_);
+    if (result.finite) weights_.fp8().history().end_step(host_fp8_largest_);
     if (state_on_host()) begin_host_update(optimizer);
     result.seconds = watch.seconds();
     return result;
@@ -277,7 +287,7 @@ StepResult Trainer::gradients(const StepBatch& batch) {
 
 double Trainer::total_loss(const StepBatch& batch) {
     mark(Phase::evaluation);
-    weights_.fp8_history().begin_step(streams_.kernels, streams_.compute);
+    weights_.fp8().begin_step(streams_.kernels, streams_.compute);
     queue_zero({loss_sum_});
     for (const MicroBatch& micro : batch.micro_batches) {
         upload(micro);

@@ -77,6 +77,7 @@ private:
     void sum_scalars(std::initializer_list<GroupScalar> scalars, StreamTimer& exposed);
     void queue_zero(std::initializer_list<TensorView> tensors);
     void queue_fp8_history();
+    void queue_fp8_effects();
     void mark(Phase phase);
     void synchronize();
     void finish_loss();

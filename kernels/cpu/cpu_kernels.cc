@@ -41,6 +41,11 @@ public:
         check_prepare(weight, prepared, types());
         stream.enqueue("prepare", [this, weight, &own] { cpu::prepare(weight, own, context_); });
     }
+    void prepare(const Fp8Matrix& weight, PreparedWeight& prepared, Stream& stream) override {
+        const cpu::CpuPreparedWeight& own = cpu::weight_of(&prepared);
+        check_prepare(weight, prepared, types());
+        stream.enqueue("prepare", [this, weight, &own] { cpu::prepare(weight, own, context_); });
+    }
 
     template <typename Op>
     Bytes scratch_of(const Op& op) const {

@@ -1,11 +1,8 @@
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <vector>
 
-#include "kernels/cpu/elements.h"
-#include "kernels/cpu/ops.h"
-#include "kernels/round_fp8.h"
+#include "kernels/cpu/fp8/loops.h"
 
 // Operands in FP8 are widened to the compute type, which holds each of their numbers exactly, and
 // multiplied as all others are.
@@ -14,91 +11,72 @@ namespace {
 
 constexpr std::int64_t kBlock = 64;  // a block is turned around in the first-level cache
 
-// fn(first row, rows, first column, columns) of each block of a matrix.
+// fn(first row, rows, first column, columns, worker) of each block of a matrix.
 template <typename Fn>
 void for_blocks(std::int64_t rows, std::int64_t columns, Context& context, const Fn& fn) {
     const std::int64_t across = (columns + kBlock - 1) / kBlock;
-    context.workers.for_items((rows + kBlock - 1) / kBlock * across, [&](std::int64_t item, int) {
+    const std::int64_t items = (rows + kBlock - 1) / kBlock * across;
+    context.workers.for_items(items, [&](std::int64_t item, int worker) {
         const std::int64_t r = item / across * kBlock, c = item % across * kBlock;
-        fn(r, std::min(kBlock, rows - r), c, std::min(kBlock, columns - c));
+        fn(r, std::min(kBlock, rows - r), c, std::min(kBlock, columns - c), worker);
     });
 }
 
 float largest_of(const TensorView& x, Context& context) {
-    std::vector<std::uint32_t> largest(usize(context.workers.count()));
-    with_rows("quantize", x, context, [&]<typename E>(const simd::RowLoops<E>&) {
+    std::vector<float> largest(usize(context.workers.count()));
+    with_rows("quantize", x, context, [&]<typename E>(const simd::RowLoops<E>& loops) {
         const auto block = [&](std::int64_t first, std::int64_t count, int worker) {
-            std::uint32_t most = largest[usize(worker)];
-            for (std::int64_t i = first; i < first + count; ++i)
-                most = std::max(most, size_bits(value_of(x.as<E>()[i])));
-            largest[usize(worker)] = most;
+            float& most = largest[usize(worker)];
+            most = std::max(most, loops.fp8.largest(x.as<E>() + first, count));
         };
         context.workers.for_blocks(x.num_elements(), kElements, block);
     });
-    return std::bit_cast<float>(*std::max_element(largest.begin(), largest.end()));
+    return *std::max_element(largest.begin(), largest.end());
 }
 
-// visit.operator()<format>()
-template <typename Visit>
-void with_format(Fp8 format, const Visit& visit) {
-    if (format == Fp8::e4m3) return visit.template operator()<Fp8::e4m3>();
-    visit.template operator()<Fp8::e5m2>();
-}
+// Rounds with one factor, and adds the effect if it is wanted.
+template <typename E>
+struct TensorCast {
+    TensorCast(const Quantize& op, const simd::RowLoops<E>& loops, int workers)
+        : loops(loops_for(op.format(), loops)), factor(1 / op.scale()), effects(op, workers) {}
 
-// Codes of a block of x (T, C), and where they go.
-struct QuantizedBlock {
-    std::array<std::uint8_t, kBlock * kBlock> codes;
+    void row(const E* x, std::uint8_t* codes, std::int64_t count, int worker) {
+        loops.round(x, factor, codes, count);
+        effects.add(loops, x, codes, factor, count, worker);
+    }
 
-    template <Fp8 format, typename E>
-    void fill(const E* x, std::int64_t stride, std::int64_t rows, std::int64_t columns,
-              float factor) {
-        for (std::int64_t r = 0; r < rows; ++r) {
-            for (std::int64_t c = 0; c < columns; ++c)
-                codes[usize(r * kBlock + c)] =
-                    round_fp8<format>(value_of(x[r * stride + c]) * factor);
-        }
-        std::fill(codes.begin() + rows * kBlock, codes.end(), std::uint8_t{0});
-    }
-    void store_rows(std::uint8_t* to, std::int64_t stride, std::int64_t rows,
-                    std::int64_t columns) const {
-        for (std::int64_t r = 0; r < rows; ++r)
-            std::copy_n(codes.begin() + r * kBlock, columns, to + r * stride);
-    }
-    void store_columns(std::uint8_t* to, std::int64_t stride, std::int64_t rows,
-                       std::int64_t columns) const {
-        for (std::int64_t c = 0; c < columns; ++c) {
-            for (std::int64_t r = 0; r < rows; ++r)
-                to[c * stride + r] = codes[usize(r * kBlock + c)];
-        }
-    }
+    const simd::Fp8FormatLoops<E>& loops;
+    const float factor;
+    WorkersEffects effects;
 };
 
-template <Fp8 format, typename E>
-void quantize(const Quantize& op, float factor, Context& context) {
-    const std::int64_t T = op.x.dim(0), C = op.x.dim(1), P = padded_tokens(T);
-    for_blocks(T, C, context,
-               [&](std::int64_t t, std::int64_t rows, std::int64_t c, std::int64_t columns) {
-                   QuantizedBlock block;
-                   block.fill<format>(op.x.as<E>() + t * C + c, C, rows, columns, factor);
-                   if (!op.rows.empty())
-                       block.store_rows(op.rows.codes.as<std::uint8_t>() + t * C + c, C, rows,
-                                        columns);
-                   if (!op.columns.empty()) {
-                       block.store_columns(op.columns.codes.as<std::uint8_t>() + c * P + t, P,
-                                           std::min(kBlock, P - t), columns);
-                   }
-               });
+template <typename E>
+void quantize_rows(const Quantize& op, TensorCast<E>& cast, Context& context) {
+    const std::int64_t C = op.x.dim(1);
+    context.workers.for_items(op.x.dim(0), [&](std::int64_t t, int worker) {
+        cast.row(op.x.as<E>() + t * C, op.rows.codes.as<std::uint8_t>() + t * C, C, worker);
+    });
 }
 
-// The numbers of all codes, in the compute type.
+// Zeros behind the last token, as far as `columns` goes.
 template <typename E>
-std::array<E, 256> scaled_numbers(const Fp8Matrix& matrix) {
-    const std::array<float, 256>& numbers = numbers_of(matrix.format);
-    const float scale = *matrix.scale.as<float>();
-    std::array<E, 256> scaled;
-    for (std::size_t code = 0; code < scaled.size(); ++code)
-        set(scaled[code], numbers[code] * scale);
-    return scaled;
+void quantize_turned(const Quantize& op, TensorCast<E>& cast, Context& context) {
+    const std::int64_t T = op.x.dim(0), C = op.x.dim(1), P = padded_tokens(T);
+    const auto round = [&](std::int64_t t, std::int64_t rows, std::int64_t c, std::int64_t columns,
+                           int worker) {
+        std::array<std::uint8_t, kBlock * kBlock> codes;
+        const std::int64_t padded = std::min(kBlock, P - t);
+        for (std::int64_t r = 0; r < rows; ++r) {
+            std::uint8_t* row = &codes[usize(r * kBlock)];
+            cast.row(op.x.as<E>() + (t + r) * C + c, row, columns, worker);
+            if (!op.rows.empty())
+                std::copy_n(row, columns, op.rows.codes.as<std::uint8_t>() + (t + r) * C + c);
+        }
+        std::fill(codes.begin() + rows * kBlock, codes.begin() + padded * kBlock, std::uint8_t{0});
+        turn_codes(codes.data(), kBlock, op.columns.codes.as<std::uint8_t>() + c * P + t, P, padded,
+                   columns);
+    };
+    for_blocks(T, C, context, round);
 }
 
 TensorView compute_view(std::int64_t rows, std::int64_t columns, Scratch& scratch,
@@ -109,33 +87,41 @@ TensorView compute_view(std::int64_t rows, std::int64_t columns, Scratch& scratc
     return {memory, context.compute, {rows, columns}};
 }
 
-// to (rows, columns), as the codes are.
+}  // namespace
+
 void widen(const Fp8Matrix& matrix, const TensorView& to, Context& context) {
-    with_rows("fp8_linear", to, context, [&]<typename E>(const simd::RowLoops<E>&) {
-        const std::array<E, 256> numbers = scaled_numbers<E>(matrix);
+    if (matrix.blocks()) return widen_blocks(matrix, to, context);
+    with_rows("fp8_linear", to, context, [&]<typename E>(const simd::RowLoops<E>& all) {
+        const simd::Fp8FormatLoops<E>& loops = loops_for(matrix.format, all);
+        const float scale = *matrix.scale.as<float>();
         const auto* codes = matrix.codes.as<std::uint8_t>();
         const auto block = [&](std::int64_t first, std::int64_t count, int) {
-            for (std::int64_t i = first; i < first + count; ++i)
-                to.as<E>()[i] = numbers[codes[i]];
+            loops.widen(codes + first, scale, to.as<E>() + first, count);
         };
         context.workers.for_blocks(to.num_elements(), kElements, block);
     });
 }
 
+namespace {
+
 // to (P, C) of codes (C, P).
 void widen_turned(const Fp8Matrix& matrix, const TensorView& to, Context& context) {
-    with_rows("fp8_linear", to, context, [&]<typename E>(const simd::RowLoops<E>&) {
-        const std::array<E, 256> numbers = scaled_numbers<E>(matrix);
+    if (matrix.blocks()) return widen_turned_blocks(matrix, to, context);
+    with_rows("fp8_linear", to, context, [&]<typename E>(const simd::RowLoops<E>& all) {
+        const simd::Fp8FormatLoops<E>& loops = loops_for(matrix.format, all);
+        const float scale = *matrix.scale.as<float>();
         const std::int64_t P = to.dim(0), C = to.dim(1);
-        for_blocks(P, C, context,
-                   [&](std::int64_t t, std::int64_t rows, std::int64_t c, std::int64_t columns) {
-                       const auto* codes = matrix.codes.as<std::uint8_t>() + c * P + t;
-                       E* y = to.as<E>() + t * C + c;
-                       for (std::int64_t i = 0; i < columns; ++i) {
-                           for (std::int64_t r = 0; r < rows; ++r)
-                               y[r * C + i] = numbers[codes[i * P + r]];
-                       }
-                   });
+        const auto block = [&](std::int64_t t, std::int64_t rows, std::int64_t c,
+                               std::int64_t columns, int) {
+            std::array<std::uint8_t, kBlock * kBlock> turned;
+            turn_codes(matrix.codes.as<std::uint8_t>() + c * P + t, P, turned.data(), kBlock,
+                       columns, rows);
+            for (std::int64_t r = 0; r < rows; ++r) {
+                loops.widen(&turned[usize(r * kBlock)], scale, to.as<E>() + (t + r) * C + c,
+                            columns);
+            }
+        };
+        for_blocks(P, C, context, block);
     });
 }
 
@@ -176,26 +162,38 @@ struct WidenedGradient {
 void round_weight(const TensorView& weight, const CpuPreparedWeight& prepared, Context& context) {
     const TensorView& to = prepared.rounded();
     run(Copy{.from = weight, .to = to}, {}, context);
+    if (prepared.form() == WeightForm::fp8_blocks) return round_blocks(to, context);
     const float factor = fp8_scale(Fp8::e4m3, largest_of(to, context)), scale = 1 / factor;
-    with_rows("prepare", to, context, [&]<typename E>(const simd::RowLoops<E>&) {
+    with_rows("prepare", to, context, [&]<typename E>(const simd::RowLoops<E>& loops) {
         const auto block = [&](std::int64_t first, std::int64_t count, int) {
-            for (E* x = to.as<E>() + first; x < to.as<E>() + first + count; ++x) {
-                const std::uint8_t code = round_fp8<Fp8::e4m3>(value_of(*x) * factor);
-                set(*x, kFp8Numbers<Fp8::e4m3>[code] * scale);
-            }
+            std::array<std::uint8_t, kElements> codes;
+            loops.fp8.e4m3.round(to.as<E>() + first, factor, codes.data(), count);
+            loops.fp8.e4m3.widen(codes.data(), scale, to.as<E>() + first, count);
         };
         context.workers.for_blocks(to.num_elements(), kElements, block);
     });
 }
 
+void run(const Fp8Scales& op, Workspace, Context&) {
+    const std::int64_t R = op.maxima.dim(0), S = op.maxima.dim(1);
+    for (std::int64_t s = 0; s < S; ++s) {
+        float largest = 0;
+        for (std::int64_t r = 0; r < R; ++r)
+            largest = std::max(largest, op.maxima.as<float>()[r * S + s]);
+        op.scales.as<float>()[s] = 1 / fp8_scale(Fp8::e4m3, largest);
+    }
+}
+
 void run(const Quantize& op, Workspace, Context& context) {
+    if (op.blocks()) return quantize_blocks(op, context);
     const float amax = largest_of(op.x, context);
     *op.amax.as<float>() = amax;
     if (op.scaling == Scaling::current) op.set_scale(1 / fp8_scale(op.format(), amax));
-    const float factor = 1 / op.scale();
     if (op.merges()) *op.largest.as<float>() = std::max(*op.largest.as<float>(), amax);
-    with_rows("quantize", op.x, context, [&]<typename E>(const simd::RowLoops<E>&) {
-        with_format(op.format(), [&]<Fp8 format>() { quantize<format, E>(op, factor, context); });
+    with_rows("quantize", op.x, context, [&]<typename E>(const simd::RowLoops<E>& loops) {
+        TensorCast<E> cast(op, loops, context.workers.count());
+        op.columns.empty() ? quantize_rows(op, cast, context) : quantize_turned(op, cast, context);
+        cast.effects.add_to(op);
     });
 }
 

@@ -18,7 +18,7 @@ CpuPreparedWeight::CpuPreparedWeight(std::int64_t num_rows, std::int64_t num_col
       form_(form),
       forward_(context.gemm->make(num_columns, num_rows, device)),
       backward_(context.gemm->make(num_rows, num_columns, device)) {
-    if (form == WeightForm::fp8)
+    if (form != WeightForm::compute)
         rounded_ = Tensor(device, MemoryKind::weights, context.compute, {num_rows, num_columns});
 }
 
@@ -26,14 +26,13 @@ Bytes prepared_bytes(std::int64_t num_rows, std::int64_t num_columns, WeightForm
                      const Context& context) {
     Bytes bytes = context.gemm->packed_bytes(num_columns, num_rows) +
                   context.gemm->packed_bytes(num_rows, num_columns);
-    if (form == WeightForm::fp8) bytes += {num_rows * num_columns * size_of(context.compute)};
+    if (form != WeightForm::compute) bytes += {num_rows * num_columns * size_of(context.compute)};
     return bytes;
 }
 
-void prepare(const TensorView& given, const CpuPreparedWeight& prepared, Context& context) {
-    const bool rounds = prepared.form() == WeightForm::fp8;
-    if (rounds) round_weight(given, prepared, context);
-    const TensorView weight = rounds ? prepared.rounded() : given;
+namespace {
+
+void pack(const TensorView& weight, const CpuPreparedWeight& prepared, Context& context) {
     const std::int64_t K = prepared.num_columns();
     PackedMatrix& forward = prepared.forward();
     PackedMatrix& backward = prepared.backward();
@@ -48,6 +47,19 @@ void prepare(const TensorView& given, const CpuPreparedWeight& prepared, Context
                     is_forward ? item : item - num_forward);
     };
     context.workers.for_items(num_forward + backward.num_pack_items(), pack);
+}
+
+}  // namespace
+
+void prepare(const TensorView& given, const CpuPreparedWeight& prepared, Context& context) {
+    if (prepared.form() == WeightForm::compute) return pack(given, prepared, context);
+    round_weight(given, prepared, context);
+    pack(prepared.rounded(), prepared, context);
+}
+
+void prepare(const Fp8Matrix& codes, const CpuPreparedWeight& prepared, Context& context) {
+    widen(codes, prepared.rounded(), context);
+    pack(prepared.rounded(), prepared, context);
 }
 
 namespace {

@@ -52,7 +52,7 @@ private:
     std::int64_t num_rows_ = 0, num_columns_ = 0;
     WeightForm form_;
     std::unique_ptr<PackedMatrix> forward_, backward_;
-    Tensor rounded_;  // (N, K) compute; of FP8 alone: what is packed
+    Tensor rounded_;  // (N, K) compute; in FP8 alone: what is packed
 };
 Bytes prepared_bytes(std::int64_t num_rows, std::int64_t num_columns, WeightForm form,
                      const Context& context);
@@ -61,8 +61,18 @@ inline const CpuPreparedWeight& weight_of(const PreparedWeight* prepared) {
 }
 
 void prepare(const TensorView& weight, const CpuPreparedWeight& prepared, Context& context);
+void prepare(const Fp8Matrix& weight, const CpuPreparedWeight& prepared, Context& context);
+// The numbers of a matrix, (rows, columns) as its codes are.
+void widen(const Fp8Matrix& matrix, const TensorView& to, Context& context);
 // Into prepared.rounded(): as the compute type has it, and then to FP8.
 void round_weight(const TensorView& weight, const CpuPreparedWeight& prepared, Context& context);
+
+// FP8 with scales of blocks. The numbers of a matrix, `to` (rows, columns) as its codes lie, or
+// (columns, rows) turned around; a weight's numbers become those that their codes stand for.
+void quantize_blocks(const Quantize& op, Context& context);
+void widen_blocks(const Fp8Matrix& matrix, const TensorView& to, Context& context);
+void widen_turned_blocks(const Fp8Matrix& matrix, const TensorView& to, Context& context);
+void round_blocks(const TensorView& weight, Context& context);
 
 // y (T, N) = or += x (T, K) B by all workers. Lays out what they need for it.
 class Product {

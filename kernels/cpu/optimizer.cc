@@ -181,7 +181,7 @@ void run(const ClipFactor& op, Workspace, Context&) {
     auto* out = op.out.as<double>();
     out[0] = norm;
     out[1] = clips ? op.max_norm / norm : 1;
-    out[2] = std::isfinite(norm) ? 1 : 0;
+    out[2] = std::isfinite(norm) && op.rounded_only_finite() ? 1 : 0;
 }
 
 namespace {

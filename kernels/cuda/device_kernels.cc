@@ -23,21 +23,28 @@ public:
 
     Bytes prepared_bytes(std::int64_t num_rows, std::int64_t num_columns,
                          WeightForm form) const override {
-        if (form == WeightForm::fp8) return cuda::DeviceFp8Weight::bytes(num_rows, num_columns);
+        if (form != WeightForm::compute)
+            return cuda::DeviceFp8Weight::bytes(num_rows, num_columns, form);
         return {num_rows * num_columns * size_of(DType::bf16)};
     }
     std::unique_ptr<PreparedWeight> make_prepared(std::int64_t num_rows, std::int64_t num_columns,
                                                   WeightForm form) override {
-        if (form == WeightForm::fp8)
-            return std::make_unique<cuda::DeviceFp8Weight>(device(), num_rows, num_columns);
+        if (form != WeightForm::compute)
+            return std::make_unique<cuda::DeviceFp8Weight>(device(), num_rows, num_columns, form);
         return std::make_unique<cuda::DevicePreparedWeight>(device(), num_rows, num_columns, form);
     }
     void prepare(const TensorView& weight, PreparedWeight& prepared, Stream& stream) override {
         const Launch where =
             launch_of("prepare", check_prepare(weight, prepared, types()), {}, stream);
-        if (prepared.form() == WeightForm::fp8)
+        if (prepared.form() != WeightForm::compute)
             return cuda::prepare(weight, cuda::fp8_weight_of(&prepared), where);
         cuda::run(Copy{.from = weight, .to = cuda::weight_of(&prepared).view()}, where);
+    }
+
+    void prepare(const Fp8Matrix& weight, PreparedWeight& prepared, Stream& stream) override {
+        const Launch where =
+            launch_of("prepare", check_prepare(weight, prepared, types()), {}, stream);
+        cuda::prepare(weight, cuda::fp8_weight_of(&prepared), where);
     }
 
     template <typename Op>

@@ -52,10 +52,16 @@ void run(const SumSquares& op, const Launch& where) {
         {.parts = parts, .num_parts = static_cast<int>(count), .sum = op.sum.as<double>()});
 }
 
+static_assert(device::Clip::kNumbers == kFp8EffectNumbers &&
+              device::Clip::kNonfinite * sizeof(double) == offsetof(Fp8Effect, nonfinite));
+
 void run(const ClipFactor& op, const Launch& where) {
-    launch<device::Clip>(
-        where, {},
-        {.sum = op.sum.as<double>(), .max_norm = op.max_norm, .out = op.out.as<double>()});
+    launch<device::Clip>(where, {},
+                         {.sum = op.sum.as<double>(),
+                          .effects = op.num_effects() > 0 ? op.effects.as<double>() : nullptr,
+                          .num_effects = static_cast<int>(op.num_effects()),
+                          .max_norm = op.max_norm,
+                          .out = op.out.as<double>()});
 }
 
 namespace {

@@ -1,3 +1,4 @@
+#include "kernels/cuda/fp8/blocks.h"
 #include "kernels/cuda/ops.h"
 #include "kernels/cuda/pick.h"
 #include "kernels/cuda/quantize.h"
@@ -59,6 +60,7 @@ void launch_cast(const Source& source, const TensorView& x, const Fp8Target& to,
                     .transposed = codes_of(to.columns, C, padded_tokens(T)),
                     .amax = to.amax.as<float>(),
                     .known = to.largest.empty() ? nullptr : to.largest.as<float>(),
+                    .effect = to.effect.empty() ? nullptr : to.effect.as<double>(),
                     .T = T,
                     .C = C});
 }
@@ -118,6 +120,24 @@ void run(const Fp8Cast& op, const Launch& where) {
     launch_cast(source_of<std::uint16_t>(op.x), op, where);
 }
 
+void run(const Fp8TurnCodes& op, const Launch& where) {
+    const TensorView& codes = op.from.codes;
+    check_rows(codes);
+    const device::CodesSource source{codes.as<std::uint8_t>(), op.from.scale.as<float>(),
+                                     codes.dim(1)};
+    launch_cast<E4m3>(source, codes, op.to, where);
+}
+
+void run(const Fp8Scales& op, const Launch& where) {
+    using Kernel = device::Fp8ScalesOfParts;
+    const std::int64_t S = op.scales.num_elements();
+    launch<Kernel>(where, one_block_each(ceil_div(S, Kernel::kThreads)),
+                   {.maxima = op.maxima.as<float>(),
+                    .scales = op.scales.as<float>(),
+                    .R = op.maxima.dim(0),
+                    .S = S});
+}
+
 void run(const Fp8CastRmsNorm& op, const Launch& where) {
     check_rows(op.x);
     const RmsNormSource source{op.x.as<std::uint16_t>(), op.weight.as<float>(), op.rstd.as<float>(),
@@ -134,7 +154,8 @@ void run(const Fp8CastSwiglu& op, const Launch& where) {
 }
 
 void run(const Quantize& op, const Launch& where) {
-    const Fp8Target to{op.rows, op.columns, op.amax, op.largest};
+    if (op.blocks()) return quantize_blocks(op, where);
+    const Fp8Target to{op.rows, op.columns, op.amax, op.largest, op.effect};
     run(FillZero{op.amax}, where);
     if (op.scaling == Scaling::current) {
         const bool both = !op.rows.empty() && !op.columns.empty();

@@ -49,9 +49,15 @@ struct Fp8Target {
     Fp8Matrix columns;        // (C, padded_tokens(T))
     TensorView amax;          // (1) f32
     TensorView largest = {};  // (1) f32: becomes amax if that is larger; or empty
+    TensorView effect = {};   // an Fp8Effect, to which this cast's is added; or empty
 };
 struct Fp8Cast {
     TensorView x;  // (T, C) bf16, or f32 that is rounded to it
+    Fp8Target to;
+};
+// Codes of e4m3 with the scale of the target: only lays them out.
+struct Fp8TurnCodes {
+    Fp8Matrix from;  // (T, C)
     Fp8Target to;
 };
 struct Fp8CastRmsNorm {  // e4m3
@@ -73,6 +79,7 @@ void run(const Fp8AmaxRmsNorm& op, const Launch& where);
 void run(const Fp8AmaxSwiglu& op, const Launch& where);
 void run(const Fp8Scale& op, const Launch& where);
 void run(const Fp8Cast& op, const Launch& where);
+void run(const Fp8TurnCodes& op, const Launch& where);
 void run(const Fp8CastRmsNorm& op, const Launch& where);
 void run(const Fp8CastSwiglu& op, const Launch& where);
 

@@ -65,17 +65,24 @@ struct Clip : PlainKernel<32, 1> {
     static constexpr const char* kName = "clip_factor";
     struct Params {
         const double* sum;
+        const double* effects;  // (num_effects, kNumbers): Fp8Effects
+        int num_effects;
         double max_norm;
         double* out;  // (3): norm, factor, finite
     };
+    static constexpr int kNumbers = 6, kNonfinite = 3;  // of an Fp8Effect
 
     SIMT_FN static void run(const Params& p, Shared&) {
-        if (simt::thread() != 0) return;
+        bool finite = true;
+        for (int i = simt::lane(); i < p.num_effects; i += 32)
+            finite = finite && p.effects[i * kNumbers + kNonfinite] == 0;
+        finite = simt::ballot(!finite) == 0;
+        if (simt::lane() != 0) return;
         const double norm = sqrt(*p.sum);
         const bool clips = p.max_norm > 0 && norm > p.max_norm;
         p.out[0] = norm;
         p.out[1] = clips ? p.max_norm / norm : 1;
-        p.out[2] = norm - norm == 0 ? 1 : 0;
+        p.out[2] = finite && norm - norm == 0 ? 1 : 0;
     }
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/device/fp8/effect.cuh"
 #include "kernels/device/numbers.h"
 #include "kernels/device/quantize_source.cuh"
 #include "kernels/device/rmsnorm.cuh"
@@ -120,6 +121,27 @@ struct Fp8ScaleOf : PlainKernel<32, 1> {
     }
 };
 
+// The scales of e4m3 tensors that ranks hold in parts; a thread finds one.
+struct Fp8ScalesOfParts : PlainKernel<128, 1> {
+    static constexpr const char* kName = "fp8_scales";
+    struct Params {
+        const float* maxima;  // (R, S)
+        float* scales;        // (S): what codes are multiplied by
+        std::int64_t R;
+        std::int64_t S;
+    };
+
+    SIMT_FN static void run(const Params& p, Shared&) {
+        const std::int64_t s =
+            static_cast<std::int64_t>(simt::block_x()) * kThreads + simt::thread();
+        if (s >= p.S) return;
+        float largest = 0;
+        for (std::int64_t r = 0; r < p.R; ++r)
+            largest = fmaxf(largest, p.maxima[r * p.S + s]);
+        p.scales[s] = 1 / fp8_scale(448.0f, largest);
+    }
+};
+
 // A block rounds a tile of kTile x kTile. A thread takes 4 x 4 elements at a time, writes their
 // rows, turns them around in registers and leaves their columns in shared memory.
 template <typename Format, typename Source>
@@ -133,6 +155,7 @@ struct Fp8CastOf {
         // Word w of column c, at w ^ (c / 4): lanes write, and read, different banks.
         std::uint32_t columns[kTile][kWords];
         float maxima[kThreads / 32];
+        Fp8EffectShared<kThreads> effect;
     };
     struct Params {
         Source source;
@@ -140,7 +163,8 @@ struct Fp8CastOf {
         std::uint8_t* codes;       // (T, C), or null
         std::uint8_t* transposed;  // (C, T rounded up to 16), or null
         float* amax;
-        float* known;  // becomes amax if that is larger; or null
+        float* known;    // becomes amax if that is larger; or null
+        double* effect;  // Fp8Effect; or null
         std::int64_t T;
         std::int64_t C;
     };
@@ -148,9 +172,16 @@ struct Fp8CastOf {
     SIMT_FN static void run(const Params& p, Shared& shared) {
         const float factor = 1 / p.scale[0];
         float largest = 0;
+        Fp8EffectSums<Format> effect;
         SIMT_UNROLL
-        for (int i = 0; i < kWords / (kThreads / 32); ++i)
-            largest = four_rows(p, shared, i * (kThreads / 32) + simt::warp(), factor, largest);
+        for (int i = 0; i < kWords / (kThreads / 32); ++i) {
+            const int w = i * (kThreads / 32) + simt::warp();
+            largest = four_rows(p, shared, w, factor, largest, effect);
+        }
+        if (p.effect != nullptr) {
+            effect.settle(p.scale[0]);
+            effect.merge(p.effect, shared.effect);
+        }
         // The barrier in here is also the one between writing and reading columns.
         merge_amax<kThreads>(p.amax, largest, shared.maxima, p.known);
         if (p.transposed != nullptr) store_columns(p, shared);
@@ -166,7 +197,7 @@ private:
 
     // Rows 4w .. 4w + 3 of the tile. All are loaded before the first is written.
     SIMT_FN static float four_rows(const Params& p, Shared& shared, int w, float factor,
-                                   float largest) {
+                                   float largest, Fp8EffectSums<Format>& effect) {
         const std::int64_t row = first_row() + 4 * w, column = first_column() + simt::lane() * 4;
         const int num_rows = column < p.C ? rows_left(p.T - row) : 0;
         float x[4][4] = {};
@@ -182,11 +213,19 @@ private:
                       Format::round2(x[r][2] * factor, x[r][3] * factor) << 16;
             if (r < num_rows && p.codes != nullptr)
                 store_word(p.codes + (row + r) * p.C + column, rows[r]);
+            if (p.effect != nullptr) observe(effect, x[r], rows[r], factor);
         }
         SIMT_UNROLL
         for (int j = 0; j < 4; ++j)
             shared.columns[simt::lane() * 4 + j][w ^ simt::lane()] = column_of(rows, j);
         return largest;
+    }
+    // Numbers outside of the tensor are 0, which does not count.
+    SIMT_FN static void observe(Fp8EffectSums<Format>& effect, const float (&x)[4],
+                                std::uint32_t codes, float factor) {
+        SIMT_UNROLL
+        for (int i = 0; i < 4; ++i)
+            effect.add(x[i], codes >> 8 * i, factor);
     }
     SIMT_FN static int rows_left(std::int64_t count) {
         return count < 0 ? 0 : count < 4 ? static_cast<int>(count) : 4;

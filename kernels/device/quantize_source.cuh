@@ -58,6 +58,26 @@ struct TensorSource {
     }
 };
 
+// Numbers that are codes of e4m3 already.
+struct CodesSource {
+    template <typename Format>
+    static constexpr const char* cast_name() {
+        return "fp8_turn_codes";
+    }
+
+    const std::uint8_t* codes;  // (T, C)
+    const float* scale;         // (1)
+    std::int64_t C;
+
+    SIMT_FN void load(std::int64_t row, std::int64_t column, float (&to)[4]) const {
+        const auto word =
+            *reinterpret_cast<const Words<std::uint32_t, 1>*>(codes + row * C + column);
+        SIMT_UNROLL
+        for (int i = 0; i < 4; ++i)
+            to[i] = from_e4m3(word.x[0] >> 8 * i & 0xff) * *scale;
+    }
+};
+
 // y = x rstd weight
 struct RmsNormSource {
     template <typename Format>

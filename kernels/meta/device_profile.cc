@@ -48,17 +48,30 @@ Status check_speed(const OpSpeed& speed) {
     return {};
 }
 
-constexpr std::array kFp8Ops = {Quantize::kName, Fp8LinearFwd::kName, Fp8LinearBwdInput::kName,
-                                Fp8LinearBwdWeight::kName};
+constexpr std::array kFp8Ops = {Quantize::kName, Fp8Scales::kName, Fp8LinearFwd::kName,
+                                Fp8LinearBwdInput::kName, Fp8LinearBwdWeight::kName};
 
-bool is_fp8(std::string_view op) {
-    return std::find(kFp8Ops.begin(), kFp8Ops.end(), op) != kFp8Ops.end();
+constexpr std::array kFp8BlockOps = {Quantize::kBlockName, Fp8LinearFwd::kBlockName,
+                                     Fp8LinearBwdInput::kBlockName, Fp8LinearBwdWeight::kBlockName};
+
+using OpNames = std::span<const std::string_view>;
+
+bool may_lack(std::string_view op) {
+    const auto has = [op](OpNames ops) {
+        return std::find(ops.begin(), ops.end(), op) != ops.end();
+    };
+    return has(kFp8Ops) || has(kFp8BlockOps) || op == AttentionFwd8::kName;
+}
+
+bool has_speeds_of(const DeviceProfile& profile, OpNames ops) {
+    return std::all_of(ops.begin(), ops.end(),
+                       [&](std::string_view op) { return !speeds_of(profile, op).empty(); });
 }
 
 // One speed, or several by ascending head dim, next to each other.
 Status check_op(const DeviceProfile& profile, std::string_view op) {
     const auto speeds = speeds_of(profile, op);
-    if (speeds.empty() && is_fp8(op)) return {};
+    if (speeds.empty() && may_lack(op)) return {};
     if (speeds.empty()) return invalid_argument("no speed of {}", op);
     const auto all = std::count_if(profile.ops.begin(), profile.ops.end(),
                                    [op](const OpSpeed& speed) { return speed.op == op; });
@@ -74,14 +87,23 @@ Status check_op(const DeviceProfile& profile, std::string_view op) {
 }  // namespace
 
 bool computes_fp8(const DeviceProfile& profile) {
-    return std::all_of(kFp8Ops.begin(), kFp8Ops.end(),
-                       [&](std::string_view op) { return !speeds_of(profile, op).empty(); });
+    return has_speeds_of(profile, kFp8Ops);
+}
+bool computes_fp8_blocks(const DeviceProfile& profile) {
+    return has_speeds_of(profile, kFp8BlockOps);
+}
+
+bool computes_attention_8bit(const DeviceProfile& profile) {
+    return !speeds_of(profile, AttentionFwd8::kName).empty();
 }
 
 std::vector<std::string_view> profiled_ops() {
 #define RM_OP(Op) Op::kName,
-    return {RM_EACH_OP(RM_OP) "prepare", "upload", "download"};
+    std::vector<std::string_view> ops = {RM_EACH_OP(RM_OP)};
 #undef RM_OP
+    ops.insert(ops.end(), kFp8BlockOps.begin(), kFp8BlockOps.end());
+    ops.insert(ops.end(), {"prepare", "upload", "download"});
+    return ops;
 }
 
 namespace {

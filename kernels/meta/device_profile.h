@@ -24,7 +24,7 @@ struct SpeedPoint {
 // An op takes overhead + amount / speed. Between two points the speed is linear in the logarithm of
 // the size, outside it is that of the nearest. Transfers' overhead is their latency.
 struct OpSpeed {
-    std::string op;             // its kName; prepare, upload and download too
+    std::string op;             // as timed_as() calls it; prepare, upload and download too
     std::int64_t head_dim = 0;  // of attention; between two the time is interpolated
     Seconds overhead;
     std::vector<SpeedPoint> points;  // by ascending size, at least one
@@ -73,6 +73,10 @@ Seconds seconds_of(const DeviceProfile& profile, std::string_view op, const OpWo
 // Whether the profile has the speeds of the ops in FP8: of a device that has no such products it
 // has none, nor does one that was measured before there were these ops.
 bool computes_fp8(const DeviceProfile& profile);
+// Likewise of those on operands with scales of blocks.
+bool computes_fp8_blocks(const DeviceProfile& profile);
+// Likewise of AttentionFwd8.
+bool computes_attention_8bit(const DeviceProfile& profile);
 
 // The speeds of one op, found once; of a dry run, which asks the same again and again.
 class OpTimes {
@@ -95,8 +99,8 @@ private:
 // The same device where all work takes `times` as long.
 DeviceProfile slowed(DeviceProfile profile, double times);
 
-// Every name that a profile must have: all ops, prepare, upload, download; those in FP8 it may
-// lack.
+// Every name that a profile must have: all ops, prepare, upload, download; those in FP8, and
+// attention in 8 bits, it may lack.
 std::vector<std::string_view> profiled_ops();
 
 // L40S, A100, H100 and H200 by published figures and assumed efficiencies, which they name.

@@ -56,7 +56,9 @@ public:
           device_(recorder, options.profile,
                   options.like != nullptr && options.like->device().host_visible()),
           prepare_(options.profile, "prepare") {
-#define RM_OP(Op) times_[index_of<Op>()] = OpTimes(options.profile, Op::kName);
+#define RM_OP(Op)                                                 \
+    times_[index_of<Op>()] = OpTimes(options.profile, Op::kName); \
+    block_times_[index_of<Op>()] = OpTimes(options.profile, block_name_of<Op>());
         RM_EACH_OP(RM_OP)
 #undef RM_OP
     }
@@ -81,7 +83,7 @@ public:
         if (form == WeightForm::compute) return dense;
         // A device that multiplies codes has them in both orientations; one that packs numbers has
         // those that are packed beside them.
-        if (copies == 1) return {2 * size};
+        if (copies == 1) return Bytes{2 * size} + scale_bytes(num_rows, num_columns, form);
         return dense + Bytes{size * size_of(options_.types.compute)};
     }
     std::unique_ptr<PreparedWeight> make_prepared(std::int64_t num_rows, std::int64_t num_columns,
@@ -92,10 +94,15 @@ public:
     }
     void prepare(const TensorView& weight, PreparedWeight& prepared, Stream& stream) override {
         check_prepare(weight, prepared, options_.types);
-        const OpAccesses accesses =
-            OpAccesses().read(range_of(weight)).write(own(&prepared).range());
-        const Seconds seconds = prepare_.of(work_of_bytes(accesses.bytes()));
-        record("prepare", OpClass::prepare, accesses, {seconds, 0}, stream);
+        record_prepare(OpAccesses().read(range_of(weight)).write(own(&prepared).range()), stream);
+    }
+    void prepare(const Fp8Matrix& weight, PreparedWeight& prepared, Stream& stream) override {
+        check_prepare(weight, prepared, options_.types);
+        record_prepare(OpAccesses()
+                           .read(range_of(weight.codes))
+                           .read(range_of(weight.scale))
+                           .write(own(&prepared).range()),
+                       stream);
     }
 
     template <typename Op>
@@ -103,19 +110,32 @@ public:
         OpAccesses accesses = accesses_of(op, options_.types);
         if constexpr (takes_prepared<Op>) accesses.read(own(*prepared_of(op)).range());
         const double flops = flops_of(op);
-        const Seconds seconds = times_[index_of<Op>()].of(work_of(op, flops, accesses));
+        const Seconds seconds = times_of(op).of(work_of(op, flops, accesses));
         if constexpr (takes_workspace<Op>)
             accesses.write(MemoryRange{workspace.data, workspace.size});
         record(Op::kName, class_of<Op>(), accesses, {seconds, flops}, stream);
     }
     template <typename Op>
     Bytes scratch_of(Op op) const {
-        if (options_.like == nullptr) return times_[index_of<Op>()].workspace();
+        if (options_.like == nullptr) return times_of(op).workspace();
         if constexpr (takes_prepared<Op>) *prepared_of(op) = &twin_of(*prepared_of(op));
         return options_.like->workspace_bytes(op);
     }
 
 private:
+    // Scales of blocks, beside the codes of either orientation.
+    static Bytes scale_bytes(std::int64_t num_rows, std::int64_t num_columns, WeightForm form) {
+        if (form != WeightForm::fp8_blocks) return {};
+        return {2 * fp8_blocks(num_rows) * fp8_blocks(num_columns) * size_of(DType::f32)};
+    }
+    template <typename Op>
+    const OpTimes& times_of(const Op& op) const {
+        return (is_timed_in_blocks(op) ? block_times_ : times_)[index_of<Op>()];
+    }
+    void record_prepare(const OpAccesses& accesses, Stream& stream) const {
+        const Seconds seconds = prepare_.of(work_of_bytes(accesses.bytes()));
+        record("prepare", OpClass::prepare, accesses, {seconds, 0}, stream);
+    }
     static void record(std::string_view name, OpClass op_class, const OpAccesses& accesses,
                        ScheduleRecorder::Cost cost, Stream& stream) {
         meta_stream(stream).add({.op = name,
@@ -137,7 +157,7 @@ private:
     const MetaOptions options_;
     MetaDevice device_;
     const OpTimes prepare_;
-    std::array<OpTimes, kNumOps> times_;
+    std::array<OpTimes, kNumOps> times_, block_times_;
     using Twin = std::tuple<std::int64_t, std::int64_t, WeightForm>;
     mutable std::map<Twin, std::unique_ptr<PreparedWeight>> twins_;
 };

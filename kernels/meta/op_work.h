@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "kernels/kernels.h"
 
@@ -18,6 +19,23 @@ struct OpWork {
     std::int64_t head_dim = 0;  // 0: no attention
     bool operator==(const OpWork&) const = default;
 };
+
+// The name that a profile has for an op's speed. Operands with scales of blocks are multiplied and
+// rounded by kernels of their own, whose speed says nothing about the others'.
+template <typename Op>
+constexpr std::string_view block_name_of() {
+    if constexpr (requires { Op::kBlockName; }) return Op::kBlockName;
+    return {};
+}
+template <typename Op>
+bool is_timed_in_blocks(const Op& op) {
+    if constexpr (requires { Op::kBlockName; }) return op.blocks();
+    return false;
+}
+template <typename Op>
+std::string_view timed_as(const Op& op) {
+    return is_timed_in_blocks(op) ? block_name_of<Op>() : Op::kName;
+}
 
 inline OpWork work_of_bytes(double bytes) {
     return {.amount = bytes, .size = bytes};

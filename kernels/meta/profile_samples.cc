@@ -89,7 +89,10 @@ void ProfileSampler::products(std::int64_t T, std::int64_t N, std::int64_t K) {
     add(shape, [=](std::int64_t i) {
         return LinearBwdWeight{.d_y = tile(y, T, i), .x = tile(x, T, i), .d_weight = d_weight};
     });
-    if (kernels_.computes_fp8() && N % kFp8Align == 0 && K % kFp8Align == 0) fp8_products(T, N, K);
+    if (kernels_.computes_fp8() && N % kFp8Align == 0 && K % kFp8Align == 0) {
+        for (const Scaling scaling : {Scaling::current, Scaling::blocks})
+            fp8_products(T, N, K, scaling);
+    }
     const TensorView master = tensor(kernels_.types().master, {N, K});
     PreparedWeight* to =
         weights_.emplace_back(kernels_.make_prepared(N, K, WeightForm::compute)).get();
@@ -98,25 +101,29 @@ void ProfileSampler::products(std::int64_t T, std::int64_t N, std::int64_t K) {
         [=, this](std::int64_t) { kernels_.prepare(master, *to, *stream_); });
 }
 
-Fp8Matrix ProfileSampler::codes(std::int64_t rows, std::int64_t columns) {
+Fp8Matrix ProfileSampler::codes(std::int64_t rows, std::int64_t columns, Scaling scaling) {
     const auto make = [&](DType dtype, std::initializer_list<std::int64_t> shape) {
         const Tensor& made =
             tensors_.emplace_back(kernels_.device(), MemoryKind::activations, dtype, shape);
         kernels_.device().zero(made);
         return made.view();
     };
-    return {make(DType::u8, {rows, columns}), make(DType::f32, {1}), Fp8::e4m3};
+    const TensorView codes = make(DType::u8, {rows, columns});
+    if (scaling == Scaling::blocks) return {codes, make(DType::f32, {rows, fp8_blocks(columns)})};
+    return {codes, make(DType::f32, {1})};
 }
 
-void ProfileSampler::fp8_products(std::int64_t T, std::int64_t N, std::int64_t K) {
+void ProfileSampler::fp8_products(std::int64_t T, std::int64_t N, std::int64_t K, Scaling scaling) {
     const std::string shape = format("T {} N {} K {}", T, N, K);
     const std::int64_t rows = T * num_tiles(T * (N + K)), P = padded_tokens(T);
     const TensorView x = compute(rows, K), y = compute(rows, N);
     const TensorView amax = tensor(DType::f32, {1}), d_weight = accum({N, K});
-    const PreparedWeight* w = &weight(N, K, WeightForm::fp8);
-    const Fp8Matrix x_rows = codes(T, K), x_columns = codes(K, P);
-    const Fp8Matrix d_y_rows = codes(T, N), d_y_columns = codes(N, P);
-    add(shape, [=](std::int64_t i) { return Quantize{tile(x, T, i), x_rows, x_columns, amax}; });
+    const Fp8Matrix x_rows = codes(T, K, scaling), x_columns = codes(K, P, scaling);
+    const Fp8Matrix d_y_rows = codes(T, N, scaling), d_y_columns = codes(N, P, scaling);
+    const PreparedWeight* w = &weight(N, K, fp8_form(x_rows));
+    add(shape, [=](std::int64_t i) {
+        return Quantize{tile(x, T, i), x_rows, x_columns, amax, scaling};
+    });
     add(shape, [=](std::int64_t i) { return Fp8LinearFwd{x_rows, w, tile(y, T, i)}; });
     add(shape, [=](std::int64_t i) { return Fp8LinearBwdInput{d_y_rows, w, tile(x, T, i)}; });
     add(shape, [=](std::int64_t) { return Fp8LinearBwdWeight{d_y_columns, x_columns, d_weight}; });
@@ -216,6 +223,10 @@ void ProfileSampler::attention(const AttentionShape& a) {
     const double scale = 1 / std::sqrt(static_cast<double>(D));
     add(shape,
         [=](std::int64_t) { return AttentionFwd{state, q, k, v, *q_runs, *kv_runs, scale}; });
+    if (kernels_.computes_fp8()) {
+        add(shape,
+            [=](std::int64_t) { return AttentionFwd8{state, q, k, v, *q_runs, *kv_runs, scale}; });
+    }
     add(shape, [=](std::int64_t) {
         return AttentionBwd{q, k, v, d_out, lse, delta, *q_runs, *kv_runs, scale, d_q, d_k, d_v};
     });
@@ -266,6 +277,9 @@ void ProfileSampler::update(std::int64_t size) {
     });
     add(shape, [=](std::int64_t) { return SumSquares{grad, sum}; });
     add(shape, [=](std::int64_t) { return ClipFactor{sum, 0, clip}; });
+    if (!kernels_.computes_fp8()) return;
+    const TensorView maxima = tensor(DType::f32, {32, 224}), scales = tensor(DType::f32, {224});
+    add(shape, [=](std::int64_t) { return Fp8Scales{maxima, scales}; });
 }
 
 void ProfileSampler::transfers(std::int64_t size) {

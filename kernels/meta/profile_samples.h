@@ -79,8 +79,8 @@ private:
     TensorView indices(std::int64_t count, std::int64_t below);
     const PreparedWeight& weight(std::int64_t num_rows, std::int64_t num_columns,
                                  WeightForm form = WeightForm::compute);
-    Fp8Matrix codes(std::int64_t rows, std::int64_t columns);
-    void fp8_products(std::int64_t T, std::int64_t N, std::int64_t K);
+    Fp8Matrix codes(std::int64_t rows, std::int64_t columns, Scaling scaling);
+    void fp8_products(std::int64_t T, std::int64_t N, std::int64_t K, Scaling scaling);
 
     template <typename Op>
     Workspace workspace(const Op& op) {
@@ -101,7 +101,7 @@ private:
         const OpAccesses accesses = accesses_of(first, kernels_.types());
         const Workspace space = workspace(first);
         add(
-            first.kName, shape, work_of(first, flops_of(first), accesses),
+            timed_as(first), shape, work_of(first, flops_of(first), accesses),
             [this, op_of, space](std::int64_t i) { kernels_.run(op_of(i), space, *stream_); },
             space.size);
     }

@@ -20,6 +20,7 @@
     X(LinearBwdInput)        \
     X(LinearBwdWeight)       \
     X(Quantize)              \
+    X(Fp8Scales)             \
     X(Fp8LinearFwd)          \
     X(Fp8LinearBwdInput)     \
     X(Fp8LinearBwdWeight)    \
@@ -37,6 +38,7 @@
     X(HeadBwd)               \
     X(AttentionBegin)        \
     X(AttentionFwd)          \
+    X(AttentionFwd8)         \
     X(AttentionFinish)       \
     X(AttentionDelta)        \
     X(AttentionBwd)          \

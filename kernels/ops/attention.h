@@ -46,10 +46,19 @@ void check_heads_and_runs(const Op& op, const Operands& all) {
     RM_CHECK(op.scale > 0, "{}: scale {}; it must be positive", Op::kName, op.scale);
 }
 
+enum class AttentionProducts { compute, eight_bit };
+
 // Merges the keys and values of one block into the state. A query of `q_runs` sees a key of
 // `kv_runs` when both have the same document and the key's position is not later; tiles that see
 // nothing are skipped. Online softmax: Milakov and Gimelshein 2018; tiling: FlashAttention-2.
-struct AttentionFwd {
+//
+// In 8 bits scores are products of int8, and probabilities and values are e4m3 (SageAttention,
+// Zhang et al. 2024; SageAttention2, Zhang et al. 2024). kernels/attention_8bit.h says what is
+// rounded, and relative to what. A query has one scale, a block of 64 keys of one head another,
+// counted from the start of their run: cutting a call at such blocks changes no bit. Device kernels
+// have it where Kernels::computes_fp8().
+template <AttentionProducts kProducts>
+struct AttentionForwardOp {
     AttentionState state;
     TensorView q;
     TensorView k;
@@ -58,7 +67,8 @@ struct AttentionFwd {
     std::span<const Run> kv_runs;  // S tokens
     double scale = 1;              // 1 / sqrt(D)
 
-    static constexpr std::string_view kName = "attention_fwd";
+    static constexpr std::string_view kName =
+        kProducts == AttentionProducts::compute ? "attention_fwd" : "attention_fwd_8bit";
     static constexpr OpClass kClass = OpClass::attention;
     static constexpr bool kTakesWorkspace = true;
     void operands(Operands& all) const {
@@ -71,6 +81,8 @@ struct AttentionFwd {
     double flops(double pairs) const { return attention_flops(q, kFlopsPerPair, pairs); }
     double flops() const { return flops(pairs_of(*this)); }
 };
+using AttentionFwd = AttentionForwardOp<AttentionProducts::compute>;
+using AttentionFwd8 = AttentionForwardOp<AttentionProducts::eight_bit>;
 
 // out = acc / l; lse = m + log(l). A row that saw no key gives out = 0 and lse = -inf.
 struct AttentionFinish {

@@ -29,6 +29,14 @@ Operands& Operands::elements(const TensorView& tensor, std::string_view name, DT
     return elements(tensor, name);
 }
 
+Operands& Operands::floats(const TensorView& tensor, std::string_view name, std::int64_t rows,
+                           std::int64_t columns) {
+    expect(tensor, name, DType::f32, DType::f32);
+    RM_CHECK(tensor.rank() == 2 && tensor.dim(0) == rows && tensor.dim(1) == columns,
+             "{}: {} is {}, should be ({}, {})", op_, name, shape_string(tensor), rows, columns);
+    return list(tensor);
+}
+
 Operands& Operands::part_read(MemoryRange range) {
     if (accesses_ != nullptr) accesses_->read(range);
     return *this;

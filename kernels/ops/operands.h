@@ -29,10 +29,18 @@ struct NumericTypes {
 enum class Into { overwrite, add };  // where a result goes: replaces, or is summed into, the target
 
 // The numbers of a prepared weight: of the compute type, or those rounded to e4m3 with one scale
-// for the whole weight.
-enum class WeightForm { compute, fp8 };
+// for the whole weight, or with one for each block of 128 x 128.
+enum class WeightForm { compute, fp8, fp8_blocks };
 constexpr std::string_view to_string(WeightForm form) {
-    return form == WeightForm::fp8 ? "fp8" : "the compute type";
+    switch (form) {
+        case WeightForm::compute:
+            return "the compute type";
+        case WeightForm::fp8:
+            return "fp8";
+        case WeightForm::fp8_blocks:
+            return "fp8 with scales of blocks";
+    }
+    return "";
 }
 
 // A weight (N, K) in the form its backend's GEMM wants (oneDNN: packed W and W^T; FP8 on a device:
@@ -112,6 +120,9 @@ public:
     Operands& floats(const TensorView& tensor, std::string_view name) {
         return bind(names.view(), tensor, name, DType::f32, DType::f32);
     }
+    // (rows, columns), which have no letters.
+    Operands& floats(const TensorView& tensor, std::string_view name, std::int64_t rows,
+                     std::int64_t columns);
     template <DimNames names>
     Operands& weight(const PreparedWeight* prepared, std::string_view name,
                      WeightForm form = WeightForm::compute) {

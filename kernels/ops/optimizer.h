@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <limits>
 
+#include "kernels/ops/fp8_linear.h"
 #include "kernels/ops/operands.h"
 
 namespace rm {
@@ -29,16 +31,31 @@ struct SumSquares {
 };
 
 // From the squared norm of all gradients: norm, the factor min(1, max_norm / norm), and whether the
-// norm is finite (1 or 0). max_norm <= 0 never clips.
+// step is finite (1 or 0): its norm is, and so was all that it rounded to FP8, which makes an
+// infinity a finite number. max_norm <= 0 never clips.
 struct ClipFactor {
     TensorView sum;
     double max_norm = 0;
-    TensorView out;  // norm, factor, finite
+    TensorView out;           // norm, factor, finite
+    TensorView effects = {};  // (sites * kFp8EffectNumbers) f64: Fp8Effects; or empty
 
     static constexpr std::string_view kName = "clip_factor";
     static constexpr OpClass kClass = OpClass::optimizer;
     void operands(Operands& all) const {
-        all.reads().scalars<"1">(sum, "sum").writes().scalars<"3">(out, "out");
+        all.reads().scalars<"1">(sum, "sum");
+        if (num_effects() > 0) all.scalars<"E">(effects, "effects");
+        all.writes().scalars<"3">(out, "out");
+    }
+    std::int64_t num_effects() const {
+        return effects.rank() == 0 ? 0 : effects.num_elements() / kFp8EffectNumbers;
+    }
+    // For machines whose memory the host may touch.
+    bool rounded_only_finite() const {
+        constexpr std::int64_t kNonfinite = offsetof(Fp8Effect, nonfinite) / sizeof(double);
+        double count = 0;
+        for (std::int64_t i = 0; i < num_effects(); ++i)
+            count += effects.as<double>()[i * kFp8EffectNumbers + kNonfinite];
+        return count == 0;
     }
 };
 

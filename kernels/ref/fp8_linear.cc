@@ -18,10 +18,12 @@ float largest_of(const TensorView& x) {
 // The numbers, dense.
 std::vector<double> numbers_of(const Fp8Matrix& matrix) {
     const auto* codes = matrix.codes.as<std::uint8_t>();
-    const double scale = *matrix.scale.as<float>();
+    const std::int64_t columns = matrix.codes.dim(1);
     std::vector<double> numbers(usize(matrix.codes.num_elements()));
-    for (std::size_t i = 0; i < numbers.size(); ++i)
-        numbers[i] = from_fp8(matrix.format, codes[i]) * scale;
+    for (std::int64_t i = 0; i < std::ssize(numbers); ++i) {
+        const double scale = matrix.scale_at(i / columns, i % columns);
+        numbers[usize(i)] = from_fp8(matrix.format, codes[i]) * scale;
+    }
     return numbers;
 }
 
@@ -47,6 +49,25 @@ void write_columns(const Fp8Matrix& to, const double* x, float factor, const Dim
 
 }  // namespace
 
+void add_effect(const Quantize& op) {
+    constexpr double kMost = 0x1p48;
+    Fp8Effect effect;
+    for (std::int64_t i = 0; i < op.x.num_elements(); ++i) {
+        const double x = static_cast<float>(op.x.as<double>()[i]);
+        const double scale = op.rows.scale_at(i / op.x.dim(1), i % op.x.dim(1));
+        if (!std::isfinite(x)) ++effect.nonfinite;
+        if (!std::isfinite(x) || x == 0) continue;
+        const double number = from_fp8(op.format(), op.rows.codes.as<std::uint8_t>()[i]);
+        const double counted = std::clamp(x / scale, -kMost, kMost);
+        ++effect.nonzero;
+        if (number == 0) ++effect.flushed;
+        if (std::abs(x / scale) > largest(op.format())) ++effect.saturated;
+        effect.squares += counted * counted * scale * scale;
+        effect.squared_error += (counted - number) * (counted - number) * scale * scale;
+    }
+    op.add_effect(effect);
+}
+
 void round_to_fp8(const TensorView& weight) {
     const float factor = fp8_scale(Fp8::e4m3, largest_of(weight));
     auto* w = weight.as<double>();
@@ -56,7 +77,26 @@ void round_to_fp8(const TensorView& weight) {
     }
 }
 
+void widen(const Fp8Matrix& matrix, const TensorView& to) {
+    const auto* codes = matrix.codes.as<std::uint8_t>();
+    for (std::int64_t i = 0; i < to.num_elements(); ++i) {
+        to.as<double>()[i] = static_cast<double>(from_fp8(matrix.format, codes[i])) *
+                             static_cast<double>(*matrix.scale.as<float>());
+    }
+}
+
+void run(const Fp8Scales& op, const Dims& dims) {
+    const std::int64_t S = dims["S"];
+    for (std::int64_t s = 0; s < S; ++s) {
+        float largest = 0;
+        for (std::int64_t r = 0; r < dims["R"]; ++r)
+            largest = std::max(largest, op.maxima.as<float>()[r * S + s]);
+        op.scales.as<float>()[s] = 1 / fp8_scale(Fp8::e4m3, largest);
+    }
+}
+
 void run(const Quantize& op, const Dims& dims) {
+    if (op.blocks()) return quantize_blocks(op);
     const double* x = op.x.as<double>();
     const float amax = largest_of(op.x);
     *op.amax.as<float>() = amax;
@@ -65,6 +105,7 @@ void run(const Quantize& op, const Dims& dims) {
     if (!op.rows.empty()) write_rows(op.rows, x, factor, op.x.num_elements());
     if (!op.columns.empty()) write_columns(op.columns, x, factor, dims);
     if (op.merges()) *op.largest.as<float>() = std::max(*op.largest.as<float>(), amax);
+    if (op.is_observed()) add_effect(op);
 }
 
 void run(const Fp8LinearFwd& op, const Dims& dims) {

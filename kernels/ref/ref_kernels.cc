@@ -25,7 +25,14 @@ public:
             ref::run(Copy{.from = from, .to = to},
                      Dims("prepare").bind<"N K">(to, "prepared").bind<"N K">(from, "weight"));
             if (form == WeightForm::fp8) ref::round_to_fp8(to);
+            if (form == WeightForm::fp8_blocks) ref::round_blocks_to_fp8(to);
         });
+    }
+
+    void prepare(const Fp8Matrix& weight, PreparedWeight& prepared, Stream& stream) override {
+        check_prepare(weight, prepared, types());
+        stream.enqueue("prepare",
+                       [weight, to = ref::weight_of(&prepared)] { ref::widen(weight, to); });
     }
 
     template <typename Op>

@@ -14,6 +14,13 @@ inline const TensorView& weight_of(const PreparedWeight* prepared) {
 
 // Every number becomes the one that its code stands for, with one scale for all (e4m3).
 void round_to_fp8(const TensorView& weight);
+// Likewise, with a scale for each block of 128 x 128.
+void round_blocks_to_fp8(const TensorView& weight);
+void quantize_blocks(const Quantize& op);
+// Adds the effect on the codes in `rows`, by the definition of Fp8Effect.
+void add_effect(const Quantize& op);
+// The numbers of a matrix with one scale.
+void widen(const Fp8Matrix& matrix, const TensorView& to);
 
 #define RM_OP(Op) void run(const Op& op, const Dims& dims);
 RM_EACH_OP(RM_OP)

@@ -22,6 +22,8 @@
 //                                                aligned rows in shared memory
 //   mma_bf16(d, a, b)                            d += a b; m16n8k16, fp32 sums
 //   mma_e4m3(d, a, b) mma_e5m2(d, a, b)          m16n8k32, fp32 sums; from sm_89 on
+//   mma_e4m3_e5m2(d, a, b) mma_e5m2_e4m3(d, a, b)  likewise, a in the first format, b in the second
+//   mma_s8(d, a, b)                              m16n8k32, int8 with 32-bit sums
 //   atomic_add(p, v) atomic_max(p, v)            global or shared memory, relaxed
 //   round_bf16x2(low, high)                      two floats to a register of two bf16, to nearest
 //                                                even; every NaN becomes 0x7fff

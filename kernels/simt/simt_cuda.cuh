@@ -119,6 +119,22 @@ SIMT_FN void mma_e4m3(float (&d)[4], const std::uint32_t (&a)[4], const std::uin
 SIMT_FN void mma_e5m2(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
     RM_MMA_FP8(d, a, b, "e5m2.e5m2");
 }
+SIMT_FN void mma_e4m3_e5m2(float (&d)[4], const std::uint32_t (&a)[4],
+                           const std::uint32_t (&b)[2]) {
+    RM_MMA_FP8(d, a, b, "e4m3.e5m2");
+}
+SIMT_FN void mma_e5m2_e4m3(float (&d)[4], const std::uint32_t (&a)[4],
+                           const std::uint32_t (&b)[2]) {
+    RM_MMA_FP8(d, a, b, "e5m2.e4m3");
+}
+SIMT_FN void mma_s8(std::int32_t (&d)[4], const std::uint32_t (&a)[4],
+                    const std::uint32_t (&b)[2]) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
+        " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\n"
+        : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
 
 template <typename T>
 SIMT_FN void atomic_add(T* p, T value) {

@@ -52,18 +52,22 @@ void scatter_tiles(const Slots& in, Slots& out) {
     }
 }
 
-// One lane's part of d = a b + c.
+// One lane's part of d = a b + c, summed as Sum.
+template <typename Sum>
 struct Operands {
-    float c[4];
+    Sum c[4];
     std::uint32_t a[4];
     std::uint32_t b[2];
 };
+template <typename Sum>
 struct Sums {
-    float d[4];
+    Sum d[4];
 };
 
-// The formats of mma's operands: elements to a register, and their values.
+// The formats of mma's operands: elements to a register, their values, and what these are summed
+// as.
 struct Bf16Operand {
+    using Sum = float;
     static constexpr int kPerRegister = 2;
     static float decode(std::uint32_t packed, int i) {
         const std::uint32_t bits = i != 0 ? packed & 0xffff0000u : packed << 16;
@@ -95,18 +99,33 @@ constexpr std::array<float, 256> fp8_values() {
 }
 template <int kExponentBits, bool kHasInfinity>
 struct Fp8Operand {
+    using Sum = float;
     static constexpr int kPerRegister = 4;
     static constexpr std::array<float, 256> kValues = fp8_values<kExponentBits, kHasInfinity>();
     static float decode(std::uint32_t packed, int i) { return kValues[packed >> 8 * i & 0xff]; }
 };
+using E4m3Operand = Fp8Operand<4, false>;
+using E5m2Operand = Fp8Operand<5, true>;
+
+struct Int8Operand {
+    using Sum = std::int32_t;
+    static constexpr int kPerRegister = 4;
+    static std::int32_t decode(std::uint32_t packed, int i) {
+        return static_cast<std::int8_t>(packed >> 8 * i);
+    }
+};
 
 // Eight sums side by side.
-using Row8 = float __attribute__((vector_size(32)));
+template <typename Sum>
+struct EightOf {
+    typedef Sum Row __attribute__((vector_size(32)));
+};
 
 // d += a b of 16 x 8 sums, four rows at a time to keep the adders busy. The order of summation is
 // one of those that a GPU may use.
-template <int kDepth>
-void multiply(float (&d)[16][8], const float (&a)[16][kDepth], const float (&b)[kDepth][8]) {
+template <typename Sum, int kDepth>
+void multiply(Sum (&d)[16][8], const Sum (&a)[16][kDepth], const Sum (&b)[kDepth][8]) {
+    using Row8 = typename EightOf<Sum>::Row;
     constexpr int kAtOnce = 4;
     for (int i = 0; i < 16; i += kAtOnce) {
         Row8 sums[kAtOnce] = {};
@@ -129,47 +148,50 @@ void multiply(float (&d)[16][8], const float (&a)[16][kDepth], const float (&b)[
 // a is 16 x 8E, b 8E x 8, c and d 16 x 8. Lane 4 g + t holds of a rows g and g + 8 at columns E t
 // and E t + 4E, of b column g at rows E t and E t + 4E, of c and d rows g and g + 8 at columns 2 t
 // and 2 t + 1.
-template <typename Format>
+template <typename FormatA, typename FormatB>
 void product(const Slots& in, Slots& out) {
-    constexpr int kE = Format::kPerRegister, kDepth = 8 * kE;
-    float a[16][kDepth], b[kDepth][8], d[16][8];
+    using Sum = typename FormatA::Sum;
+    constexpr int kE = FormatA::kPerRegister, kDepth = 8 * kE;
+    static_assert(FormatB::kPerRegister == kE);
+    Sum a[16][kDepth], b[kDepth][8], d[16][8];
     for (int g = 0; g < 8; ++g) {
         for (int t = 0; t < 4; ++t) {
-            const auto x = load<Operands>(in[static_cast<std::size_t>(4 * g + t)]);
+            const auto x = load<Operands<Sum>>(in[static_cast<std::size_t>(4 * g + t)]);
             for (int half = 0; half < 2; ++half) {
                 for (int e = 0; e < kE; ++e) {
                     const int k = kE * t + 4 * kE * half + e;
-                    a[g][k] = Format::decode(x.a[2 * half], e);
-                    a[g + 8][k] = Format::decode(x.a[2 * half + 1], e);
-                    b[k][g] = Format::decode(x.b[half], e);
+                    a[g][k] = FormatA::decode(x.a[2 * half], e);
+                    a[g + 8][k] = FormatA::decode(x.a[2 * half + 1], e);
+                    b[k][g] = FormatB::decode(x.b[half], e);
                 }
             }
-            std::memcpy(&d[g][2 * t], x.c, 2 * sizeof(float));
-            std::memcpy(&d[g + 8][2 * t], x.c + 2, 2 * sizeof(float));
+            std::memcpy(&d[g][2 * t], x.c, 2 * sizeof(Sum));
+            std::memcpy(&d[g + 8][2 * t], x.c + 2, 2 * sizeof(Sum));
         }
     }
     multiply(d, a, b);
     for (int g = 0; g < 8; ++g) {
         for (int t = 0; t < 4; ++t) {
-            Sums mine;
-            std::memcpy(mine.d, &d[g][2 * t], 2 * sizeof(float));
-            std::memcpy(mine.d + 2, &d[g + 8][2 * t], 2 * sizeof(float));
+            Sums<Sum> mine;
+            std::memcpy(mine.d, &d[g][2 * t], 2 * sizeof(Sum));
+            std::memcpy(mine.d + 2, &d[g + 8][2 * t], 2 * sizeof(Sum));
             store(out[static_cast<std::size_t>(4 * g + t)], mine);
         }
     }
 }
 
-template <typename Format>
-void mma(const char* name, float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
-         const Place& place) {
-    Operands mine;
+template <typename FormatA, typename FormatB = FormatA>
+void mma(const char* name, typename FormatA::Sum (&d)[4], const std::uint32_t (&a)[4],
+         const std::uint32_t (&b)[2], const Place& place) {
+    using Sum = typename FormatA::Sum;
+    Operands<Sum> mine;
     std::memcpy(mine.c, d, sizeof(mine.c));
     std::memcpy(mine.a, a, sizeof(mine.a));
     std::memcpy(mine.b, b, sizeof(mine.b));
     Block& block = current_block();
-    const auto got = block.gather<Sums>(name, mine, place, [&](const Slots& in, Slots& out) {
+    const auto got = block.gather<Sums<Sum>>(name, mine, place, [&](const Slots& in, Slots& out) {
         block.count_product();
-        product<Format>(in, out);
+        product<FormatA, FormatB>(in, out);
     });
     std::memcpy(d, got.d, sizeof(got.d));
 }
@@ -228,11 +250,23 @@ void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&
 }
 void mma_e4m3(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
               const Place& place) {
-    mma<Fp8Operand<4, false>>("mma_e4m3", d, a, b, place);
+    mma<E4m3Operand>("mma_e4m3", d, a, b, place);
 }
 void mma_e5m2(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
               const Place& place) {
-    mma<Fp8Operand<5, true>>("mma_e5m2", d, a, b, place);
+    mma<E5m2Operand>("mma_e5m2", d, a, b, place);
+}
+void mma_e4m3_e5m2(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+                   const Place& place) {
+    mma<E4m3Operand, E5m2Operand>("mma_e4m3_e5m2", d, a, b, place);
+}
+void mma_e5m2_e4m3(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+                   const Place& place) {
+    mma<E5m2Operand, E4m3Operand>("mma_e5m2_e4m3", d, a, b, place);
+}
+void mma_s8(std::int32_t (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+            const Place& place) {
+    mma<Int8Operand>("mma_s8", d, a, b, place);
 }
 
 }  // namespace rm::simt

@@ -165,6 +165,12 @@ void mma_e4m3(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&
               const Place& place = Place::here());
 void mma_e5m2(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
               const Place& place = Place::here());
+void mma_e4m3_e5m2(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+                   const Place& place = Place::here());
+void mma_e5m2_e4m3(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+                   const Place& place = Place::here());
+void mma_s8(std::int32_t (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+            const Place& place = Place::here());
 
 template <typename T>
 void atomic_add(T* p, T value) {

@@ -63,6 +63,7 @@ pb::RankedMesh to_proto(const RankedMesh& row) {
     if (row.predicted != PlanPrediction{}) *out.mutable_predicted() = to_proto(row.predicted);
     *out.mutable_memory() = to_proto(row.memory);
     out.set_causal_mfu(row.causal_mfu);
+    out.set_fp8_mfu(row.fp8_mfu);
     if (row.cost.money > 0 || row.cost.kwh > 0) *out.mutable_cost() = to_proto(row.cost);
     return out;
 }

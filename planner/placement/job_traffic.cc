@@ -28,7 +28,8 @@ StepTraffic traffic_of(const JobSpec& spec, const ModelConfig& model, const Mesh
                          .batch = longest.batch,
                          .zero = zero,
                          .compute_bytes = bytes_of(precision_of(spec.precision)),
-                         .gradient_bytes = bytes_of(precision_of(spec.optimizer.gradients))});
+                         .gradient_bytes = bytes_of(precision_of(spec.optimizer.gradients)),
+                         .messages = spec.messages});
 }
 
 std::set<std::pair<NodeId, NodeId>> node_links(const StepTraffic& phases, const Mesh& mesh,

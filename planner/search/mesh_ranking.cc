@@ -35,6 +35,7 @@ RankedMesh row_of(const RankedPlan& plan, const JobSpec& spec, double correction
             .predicted = {step.step, all, step.device_total(), step.host_total(), correction},
             .memory = plan.memory,
             .causal_mfu = step.causal_mfu,
+            .fp8_mfu = step.fp8_mfu,
             .cost = cost_of(rates, plan.sharding.mesh.num_ranks(), all),
             .passed_over = {}};
 }

@@ -41,6 +41,7 @@ struct RankedMesh {
     PlanPrediction predicted;  // zeros: it is not ranked
     MemoryPolicy memory;       // likewise
     double causal_mfu = 0;     // 0: not known
+    double fp8_mfu = 0;        // 0: not known, or the job does not compute in FP8
     RunCost cost;              // of all steps; zeros: it has no rates
     std::string passed_over;   // why it is not ranked
 };

@@ -286,7 +286,7 @@ Status check_question(const SearchQuestion& question) {
                                 question.most_devices());
     }
     if (profile.compute == compute_type(question.spec))
-        return check_fp8_speeds(question.spec, profile);
+        return check_8bit_speeds(question.spec, profile);
     return invalid_argument("precision: {}: the speeds of {} that are known are of {}",
                             question.spec.precision, profile.name, to_string(profile.compute));
 }

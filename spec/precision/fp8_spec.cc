@@ -1,6 +1,35 @@
 #include "spec/precision/fp8_spec.h"
 
 namespace rm {
+namespace {
+
+Status check_share(std::string_view name, double share) {
+    if (share > 0 && share <= 1) return {};
+    return invalid_argument("fp8.{}: {} is no share; above 0, and at most 1, which sets no limit",
+                            name, share);
+}
+
+}  // namespace
+
+Status check_fp8_spec(const Fp8Spec& fp8) {
+    if (fp8.bf16_layers < 0) {
+        return invalid_argument(
+            "fp8.bf16_layers: {} must not be negative; 0 keeps no layer in bf16", fp8.bf16_layers);
+    }
+    if (fp8.fallback_steps < 0) {
+        return invalid_argument(
+            "fp8.fallback_steps: {} must not be negative; 0 ends a run that FP8 does not hold",
+            fp8.fallback_steps);
+    }
+    if (fp8.bf16_layers == 0 && fp8.fallback_steps > 0) {
+        return invalid_argument(
+            "fp8.bf16_layers: 0 makes room for no layer in bf16, to which fp8.fallback_steps: {} "
+            "would return others; keep 1 at each end, or set fallback_steps: 0",
+            fp8.fallback_steps);
+    }
+    RM_RETURN_IF_ERROR(check_share("max_saturated", fp8.max_saturated));
+    return check_share("max_flushed", fp8.max_flushed);
+}
 
 Status check_fp8_model(const Fp8Spec& fp8, const ModelConfig& model, std::string_view name,
                        int tensor) {

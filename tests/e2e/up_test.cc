@@ -74,20 +74,22 @@ protected:
         const std::string loss = line_after(run.out, "last training loss ");
         return loss.empty() ? 0.0 : std::stod(loss);
     }
+    void expect_like_the_cpu(const std::string& precision, double tolerance) {
+        const double on_cpu = loss_on("cpu", precision);
+        EXPECT_GT(on_cpu, 1);
+        EXPECT_NEAR(loss_on("emu", precision), on_cpu, tolerance * on_cpu);
+    }
 };
 
 TEST_F(UpOnEmulatedGpus, TrainsWhatItTrainsOnTheCpu) {
-    const double on_cpu = loss_on("cpu", "precision: bf16");
-    EXPECT_GT(on_cpu, 1);
-    EXPECT_NEAR(loss_on("emu", "precision: bf16"), on_cpu, 1e-3 * on_cpu);
+    expect_like_the_cpu("precision: bf16", 1e-3);
 }
 
 TEST_F(UpOnEmulatedGpus, TrainsInFp8WhatItTrainsOnTheCpu) {
     const std::string fp8 =
-        "precision: fp8\nfp8: {recipe: delayed, gradients: e4m3, bf16_layers: 0}";
-    const double on_cpu = loss_on("cpu", fp8);
-    EXPECT_GT(on_cpu, 1);
-    EXPECT_NEAR(loss_on("emu", fp8), on_cpu, 5e-3 * on_cpu);
+        "precision: fp8\nfp8: {recipe: delayed, gradients: e4m3, bf16_layers: 0, fallback_steps: "
+        "0}";
+    expect_like_the_cpu(fp8, 5e-3);
     const auto again = up(path("cpu"), {"--workers", "1", "--devices-per-worker", "1"});
     ASSERT_TRUE(again);
     const std::string shown = at(path("cpu"), {"show", "cpu"}).out;
@@ -95,6 +97,37 @@ TEST_F(UpOnEmulatedGpus, TrainsInFp8WhatItTrainsOnTheCpu) {
               std::string::npos)
         << shown;
     stop(*again);
+}
+
+TEST_F(UpOnEmulatedGpus, TrainsInBlocksAttendsIn8BitsAndSendsCodesLikeTheCpu) {
+    const std::string precision =
+        "precision: fp8\nfp8: {recipe: blockwise, gradients: e4m3, bf16_layers: 0, "
+        "fallback_steps: 0}\nattention: 8bit\nmessages: {ulysses: fp8, tensor: fp8}";
+    expect_like_the_cpu(precision, 1e-2);
+}
+
+// Weights that grow by 0.1 a step outgrow what the steps before have shown.
+TEST_F(Up, NamesATensorThatFp8DoesNotHoldAndGoesOnInBf16) {
+    const auto run = [&](const std::string& name, const std::string& fp8) {
+        return cli({"up", "--workers", "2", "--state", path(name), "--job",
+                    write_job({.name = name,
+                               .model = "{preset: tiny}",
+                               .stages = "  - {context: 128, batch: 256, tokens: 1536, "
+                                         "learning_rate: 0.1}\n",
+                               .extra = "precision: fp8\nfp8: {recipe: delayed" + fp8 + "}\n"})},
+                   kJobLimit);
+    };
+    const Finished saved = run("saved", "");
+    EXPECT_EQ(saved.code, 0) << saved.out << saved.err;
+    EXPECT_NE(saved.err.find("The layer computes in bf16 until step 10"), std::string::npos)
+        << saved.err;
+    EXPECT_NE(saved.err.find(" back in bf16"), std::string::npos) << saved.err;
+    const Finished ended = run("ended", ", fallback_steps: 0");
+    EXPECT_NE(ended.code, 0);
+    const std::string said = ended.out + ended.err;
+    EXPECT_NE(said.find("FP8 does not hold "), std::string::npos) << said;
+    EXPECT_NE(said.find(" of model.layers."), std::string::npos) << said;
+    EXPECT_NE(said.find("fp8.max_saturated: 1.0 %"), std::string::npos) << said;
 }
 
 TEST_F(Up, RunsAJobToItsEndAndKeepsItsHistory) {

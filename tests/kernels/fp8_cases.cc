@@ -9,21 +9,26 @@ struct Quantized {
     Fp8Matrix rows, columns;
 };
 
-Quantized quantized(Harness& h, const TensorView& x, Fp8 format) {
+Quantized quantized(Harness& h, const TensorView& x, Fp8 format, Scaling scaling) {
     const std::int64_t T = x.dim(0), C = x.dim(1);
-    const Quantized to{h.codes(T, C, format), h.codes(C, padded_tokens(T), format)};
-    h.kernels().run(Quantize{x, to.rows, to.columns, h.output(Role::f32, {1})}, h.stream());
+    const auto codes = [&](std::int64_t rows, std::int64_t columns) {
+        return scaling == Scaling::blocks ? h.block_codes(rows, columns, format)
+                                          : h.codes(rows, columns, format);
+    };
+    const Quantized to{codes(T, C), codes(C, padded_tokens(T))};
+    h.kernels().run(Quantize{x, to.rows, to.columns, h.output(Role::f32, {1}), scaling},
+                    h.stream());
     return to;
 }
 
 // The numbers of a weight are of the compute type, so that every implementation rounds the same.
 void fp8_linear(Harness& h, std::int64_t T, std::int64_t N, std::int64_t K, Into into,
-                Fp8 gradients) {
+                Fp8 gradients, Scaling scaling = Scaling::current) {
     const double deviation = 1 / std::sqrt(static_cast<double>(K));
-    const PreparedWeight& weight =
-        h.prepared(h.input(Role::compute, {N, K}, deviation), WeightForm::fp8);
-    const Quantized x = quantized(h, h.input(Role::compute, {T, K}), Fp8::e4m3);
-    const Quantized d_y = quantized(h, h.input(Role::compute, {T, N}), gradients);
+    const TensorView master = h.input(Role::compute, {N, K}, deviation);
+    const Quantized x = quantized(h, h.input(Role::compute, {T, K}), Fp8::e4m3, scaling);
+    const Quantized d_y = quantized(h, h.input(Role::compute, {T, N}), gradients, scaling);
+    const PreparedWeight& weight = h.prepared(master, fp8_form(x.rows));
     const bool adds = into == Into::add;
     const TensorView y = adds ? h.input(Role::compute, {T, N}) : h.output(Role::compute, {T, N});
     const TensorView d_x = adds ? h.input(Role::compute, {T, K}) : h.output(Role::compute, {T, K});
@@ -37,6 +42,7 @@ void fp8_linear(Harness& h, std::int64_t T, std::int64_t N, std::int64_t K, Into
     h.keep("x codes", x.rows.codes);
     h.keep("x codes turned", x.columns.codes);
     h.keep("d_y codes", d_y.rows.codes);
+    h.keep("d_y codes turned", d_y.columns.codes);
     h.keep("y", y);
     h.keep("d_x", d_x);
     h.keep("d_weight", d_weight);
@@ -59,6 +65,41 @@ void quantize_with_a_given_scale(Harness& h, Fp8 format) {
     h.keep("codes turned", columns.codes);
 }
 
+// A weight that two ranks round in parts, under the scale of both, and what it multiplies.
+void fp8_weight_in_parts(Harness& h, std::int64_t T, std::int64_t N, std::int64_t K) {
+    const TensorView weight = h.input(Role::compute, {N, K}, 0.3);
+    const TensorView maxima = h.filled(Role::f32, {2, 3}, 0), scales = h.output(Role::f32, {3});
+    const Fp8Matrix codes = h.codes(N, K, Fp8::e4m3);
+    const std::int64_t first = N / 16 * 16 / 4;
+    const auto part_of = [&](int rank, const TensorView& of) {
+        return rank == 0 ? of.rows(0, first) : of.rows(first, N - first);
+    };
+    const auto quantize = [&](int rank, const TensorView& scale, Scaling scaling) {
+        const TensorView amax = maxima.reshaped({6}).rows(3 * rank + 1, 1);
+        const Fp8Matrix to{part_of(rank, codes.codes), scale, Fp8::e4m3};
+        h.kernels().run(Quantize{part_of(rank, weight), to, {}, amax, scaling}, h.stream());
+    };
+    for (const int rank : {0, 1})
+        quantize(rank, codes.scale, Scaling::current);
+    h.kernels().run(Fp8Scales{maxima, scales}, h.stream());
+    const TensorView scale = scales.rows(1, 1);
+    for (const int rank : {0, 1})
+        quantize(rank, scale, Scaling::given);
+    const PreparedWeight& prepared = h.prepared({codes.codes, scale, Fp8::e4m3});
+    const Fp8Matrix x =
+        quantized(h, h.input(Role::compute, {T, K}), Fp8::e4m3, Scaling::current).rows;
+    const Fp8Matrix d_y =
+        quantized(h, h.input(Role::compute, {T, N}), Fp8::e5m2, Scaling::current).rows;
+    const TensorView y = h.output(Role::compute, {T, N}), d_x = h.output(Role::compute, {T, K});
+    const Fp8LinearFwd fwd{.x = x, .weight = &prepared, .y = y};
+    h.kernels().run(fwd, h.workspace(fwd), h.stream());
+    const Fp8LinearBwdInput bwd_input{.d_y = d_y, .weight = &prepared, .d_x = d_x};
+    h.kernels().run(bwd_input, h.workspace(bwd_input), h.stream());
+    h.keep("codes", codes.codes);
+    h.keep("y", y);
+    h.keep("d_x", d_x);
+}
+
 }  // namespace
 
 std::vector<OpCase> fp8_cases() {
@@ -71,8 +112,17 @@ std::vector<OpCase> fp8_cases() {
         {"fp8_linear_few_tokens",
          [](Harness& h) { fp8_linear(h, 3, 256, 288, Into::overwrite, e4m3); }},
         {"fp8_linear_one_token", [](Harness& h) { fp8_linear(h, 1, 304, 256, Into::add, e5m2); }},
-        {"fp8_linear_blocks",
+        {"fp8_linear_of_several_tiles",
          [](Harness& h) { fp8_linear(h, 280, 144, 1040, Into::overwrite, e5m2); }},
+        {"fp8_weight_in_parts", [](Harness& h) { fp8_weight_in_parts(h, 40, 160, 144); }},
+        {"fp8_blocks",
+         [](Harness& h) { fp8_linear(h, 64, 48, 80, Into::overwrite, e5m2, Scaling::blocks); }},
+        {"fp8_blocks_added",
+         [](Harness& h) { fp8_linear(h, 67, 128, 144, Into::add, e4m3, Scaling::blocks); }},
+        {"fp8_blocks_one_token",
+         [](Harness& h) { fp8_linear(h, 1, 304, 256, Into::add, e5m2, Scaling::blocks); }},
+        {"fp8_blocks_several",
+         [](Harness& h) { fp8_linear(h, 280, 144, 528, Into::overwrite, e4m3, Scaling::blocks); }},
     };
 }
 

@@ -2,8 +2,11 @@
 // definitions in kernels/fp8.h, a number at a time.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "kernels/bf16.h"
 #include "tests/kernels/factories.h"
@@ -153,6 +156,102 @@ TEST(Quantize, KeepsAGivenScale) {
                 EXPECT_EQ(h.read(op.largest), std::vector<double>{std::max(before, 1000.0f)});
                 EXPECT_EQ(h.read(op.rows.codes), codes);
             }
+        }
+    }
+}
+
+// Counts are exact. Sums are in f32 of at most 64 x 64 or 128 x 128 numbers, in lanes of at most
+// 256 and a tree: 300 roundings. `lost`: squares too small for f32.
+void expect_effect(const std::vector<double>& got, const Fp8Effect& exact, double lost) {
+    ASSERT_EQ(got.size(), static_cast<std::size_t>(kFp8EffectNumbers));
+    EXPECT_EQ(got[0], exact.nonzero);
+    EXPECT_EQ(got[1], exact.flushed);
+    EXPECT_EQ(got[2], exact.saturated);
+    EXPECT_EQ(got[3], exact.nonfinite);
+    EXPECT_NEAR(got[4], exact.squares, 300 * 0x1p-24 * exact.squares + lost);
+    EXPECT_NEAR(got[5], exact.squared_error, 300 * 0x1p-24 * exact.squared_error + lost);
+}
+
+Fp8Effect effect_of(const std::vector<float>& x, Fp8 format, float scale) {
+    Fp8Effect effect;
+    for (const float number : x) {
+        const double scaled = static_cast<double>(number) / scale;
+        if (!std::isfinite(number)) ++effect.nonfinite;
+        if (!std::isfinite(number) || number == 0) continue;
+        const double rounded = from_fp8(format, to_fp8(format, static_cast<float>(scaled)));
+        const double counted = std::clamp(scaled, -0x1p48, 0x1p48);
+        ++effect.nonzero;
+        effect.flushed += rounded == 0 ? 1 : 0;
+        effect.saturated += std::abs(scaled) > largest(format) ? 1 : 0;
+        effect.squares += std::pow(counted * scale, 2);
+        effect.squared_error += std::pow((counted - rounded) * scale, 2);
+    }
+    return effect;
+}
+
+// Twice, because an effect is added to.
+void expect_observed(Kernels& kernels, const Case& c, Fp8 format, std::optional<float> given) {
+    Harness h(kernels, 1);
+    const std::vector<float> x = numbers_of(c);
+    const float own = 1 / fp8_scale(format, largest_of(x));
+    const Quantize op{.x = upload(h, x, c.T, c.C),
+                      .rows = {h.filled(Role::u8, {c.T, c.C}, 0),
+                               h.filled(Role::f32, {1}, given.value_or(own)), format},
+                      .amax = h.output(Role::f32, {1}),
+                      .scaling = given ? Scaling::given : Scaling::current,
+                      .effect = h.filled(Role::f64, {kFp8EffectNumbers}, 0)};
+    Fp8Effect expected = effect_of(x, format, given.value_or(own));
+    for (double* number : {&expected.nonzero, &expected.flushed, &expected.saturated,
+                           &expected.nonfinite, &expected.squares, &expected.squared_error})
+        *number *= 2;
+    kernels.run(op, h.stream());
+    kernels.run(op, h.stream());
+    const double smallest = 0x1p-60 * given.value_or(own);
+    expect_effect(h.read(op.effect), expected, 2 * expected.nonzero * smallest * smallest);
+}
+
+TEST(Quantize, ObservesWhatRoundingDoesOnEveryBackend) {
+    for (const Factory& factory : kernel_factories()) {
+        const auto kernels = factory.make();
+        for (const Case& c : cases()) {
+            for (const Fp8 format : {Fp8::e4m3, Fp8::e5m2}) {
+                SCOPED_TRACE(factory.name + ", " + c.name);
+                expect_observed(*kernels, c, format, std::nullopt);
+                expect_observed(*kernels, c, format, 0x1p-6f);
+                expect_observed(*kernels, c, format, 0x1p-100f);
+            }
+        }
+    }
+}
+
+// All numbers of bf16; in f32 a million others, over all exponents.
+std::vector<float> numbers_for(DType compute) {
+    std::vector<float> x;
+    for (std::uint32_t i = 0; i < 1u << (compute == DType::bf16 ? 16 : 20); ++i)
+        x.push_back(std::bit_cast<float>(compute == DType::bf16 ? i << 16 : i * 4099));
+    return x;
+}
+
+TEST(Quantize, RoundsEveryNumberAsDefined) {
+    for (const Factory& factory : kernel_factories()) {
+        const auto kernels = factory.make();
+        const DType compute = kernels->types().compute;
+        if (factory.name.starts_with("emu") || compute == DType::f64) continue;  // pack_test, ref
+        const std::vector<float> x = numbers_for(compute);
+        const auto T = static_cast<std::int64_t>(x.size()) / 64;
+        for (const Fp8 format : {Fp8::e4m3, Fp8::e5m2}) {
+            SCOPED_TRACE(factory.name);
+            Harness h(*kernels, 1);
+            const Quantize op{
+                .x = upload(h, x, T, 64),
+                .rows = {h.filled(Role::u8, {T, 64}, 0), h.filled(Role::f32, {1}, 1), format},
+                .amax = h.output(Role::f32, {1}),
+                .scaling = Scaling::given};
+            kernels->run(op, h.stream());
+            std::vector<double> codes;
+            for (const float number : x)
+                codes.push_back(to_fp8(format, number));
+            EXPECT_TRUE(h.read(op.rows.codes) == codes);
         }
     }
 }

@@ -160,10 +160,15 @@ TensorView Harness::upload(DType dtype, Shape shape, std::span<const double> num
 }
 
 TensorView Harness::input(Role role, Shape shape, double scale) {
+    return input(role, shape, [scale](std::size_t, double normal) { return scale * normal; });
+}
+
+TensorView Harness::input(Role role, Shape shape,
+                          const std::function<double(std::size_t, double)>& change) {
     std::vector<double> numbers(num_elements(shape));
     const std::uint64_t id = num_inputs_++;
     for (std::size_t i = 0; i < numbers.size(); ++i) {
-        const auto number = static_cast<float>(scale * normal_at(seed_, id, i));
+        const auto number = static_cast<float>(change(i, normal_at(seed_, id, i)));
         const bool rounds = role == Role::compute && precision_ == DType::bf16;
         numbers[i] = rounds ? from_bf16(to_bf16(number)) : number;
     }
@@ -196,6 +201,17 @@ const PreparedWeight& Harness::prepared(std::int64_t num_rows, std::int64_t num_
 
 Fp8Matrix Harness::codes(std::int64_t rows, std::int64_t columns, Fp8 format) {
     return {filled(Role::u8, {rows, columns}, 0xee), output(Role::f32, {1}), format};
+}
+Fp8Matrix Harness::block_codes(std::int64_t rows, std::int64_t columns, Fp8 format) {
+    return {filled(Role::u8, {rows, columns}, 0xee), output(Role::f32, {rows, fp8_blocks(columns)}),
+            format};
+}
+
+const PreparedWeight& Harness::prepared(const Fp8Matrix& weight) {
+    const TensorView& codes = weight.codes;
+    weights_.push_back(kernels_.make_prepared(codes.dim(0), codes.dim(1), WeightForm::fp8));
+    kernels_.prepare(weight, *weights_.back(), *stream_);
+    return *weights_.back();
 }
 
 const PreparedWeight& Harness::prepared(const TensorView& weight, WeightForm form) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -36,12 +37,18 @@ public:
 
     TensorView input(Role role, Shape shape,
                      double scale = 1);  // normal, standard deviation `scale`
+    // Likewise, each number as `change` makes it of its index and of one with deviation 1.
+    TensorView input(Role role, Shape shape,
+                     const std::function<double(std::size_t, double)>& change);
     TensorView filled(Role role, Shape shape, double value);
     TensorView output(Role role, Shape shape);  // NaN until written
     TensorView tokens(std::int64_t count, std::int64_t below, std::int64_t first = 0);
     const PreparedWeight& prepared(std::int64_t num_rows, std::int64_t num_columns);
     const PreparedWeight& prepared(const TensorView& weight, WeightForm form = WeightForm::compute);
-    Fp8Matrix codes(std::int64_t rows, std::int64_t columns, Fp8 format);  // an output
+    const PreparedWeight& prepared(const Fp8Matrix& weight);
+    // Outputs, with one scale or one for each block.
+    Fp8Matrix codes(std::int64_t rows, std::int64_t columns, Fp8 format);
+    Fp8Matrix block_codes(std::int64_t rows, std::int64_t columns, Fp8 format);
     // Filled with NaNs; exactly as large as the op requires.
     template <typename Op>
     Workspace workspace(const Op& op) {

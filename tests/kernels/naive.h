@@ -108,11 +108,15 @@ public:
             for (std::int64_t i = 0; i < weight.num_elements(); ++i)
                 own.values.push_back(rounded(static_cast<T>(naive_value(weight.as<W>()[i]))));
         });
-        if (prepared.form() == WeightForm::compute) return;
-        const float factor = fp8_scale(Fp8::e4m3, largest_of(own.values));
-        for (T& value : own.values) {
-            const std::uint8_t code = to_fp8(Fp8::e4m3, static_cast<float>(value) * factor);
-            value = static_cast<T>(from_fp8(Fp8::e4m3, code)) / static_cast<T>(factor);
+        if (prepared.form() != WeightForm::compute) round_to_fp8(own);
+    }
+    void prepare(const Fp8Matrix& weight, PreparedWeight& prepared, Stream&) override {
+        auto& own = dynamic_cast<NaiveWeight<T>&>(prepared);
+        const float scale = *weight.scale.as<float>();
+        for (std::int64_t i = 0; i < weight.codes.num_elements(); ++i) {
+            const std::uint8_t code = weight.codes.as<std::uint8_t>()[i];
+            own.values.push_back(static_cast<T>(from_fp8(weight.format, code)) *
+                                 static_cast<T>(scale));
         }
     }
 
@@ -139,12 +143,16 @@ private:
             largest = std::max(largest, std::abs(static_cast<float>(value)));
         return largest;
     }
+    static void add_effect(const Quantize& op);
+    static void round_to_fp8(NaiveWeight<T>& weight);
+    static void quantize_blocks(const Quantize& op);
     static std::vector<T> numbers_of(const Fp8Matrix& matrix) {
         std::vector<T> numbers;
         for (std::int64_t i = 0; i < matrix.codes.num_elements(); ++i) {
             const std::uint8_t code = matrix.codes.as<std::uint8_t>()[i];
+            const std::int64_t columns = matrix.codes.dim(1);
             numbers.push_back(static_cast<T>(from_fp8(matrix.format, code)) *
-                              static_cast<T>(*matrix.scale.as<float>()));
+                              static_cast<T>(matrix.scale_at(i / columns, i % columns)));
         }
         return numbers;
     }
@@ -439,7 +447,7 @@ void NaiveKernels<T, S>::run(const ClipFactor& op, Workspace, Stream&) {
     double* out = op.out.as<double>();
     out[0] = norm;
     out[1] = op.max_norm > 0 ? std::min(1.0, op.max_norm / norm) : 1;
-    out[2] = std::isfinite(norm) ? 1 : 0;
+    out[2] = std::isfinite(norm) && op.rounded_only_finite() ? 1 : 0;
 }
 
 template <typename T, typename S>

@@ -15,7 +15,7 @@ Outputs run_case(const OpCase& op_case, Kernels& kernels, std::uint64_t seed, DT
 std::vector<OpCase> all_op_cases() {
     std::vector<OpCase> all;
     for (const auto& family : {linear_cases(), fp8_cases(), token_cases(), attention_cases(),
-                               loss_cases(), update_cases(), cut_cases()}) {
+                               attention_8bit_cases(), loss_cases(), update_cases(), cut_cases()}) {
         all.insert(all.end(), family.begin(), family.end());
     }
     return all;
@@ -121,6 +121,25 @@ void clip_factor(Harness& h) {
     h.keep("clips", clips);
 }
 
+// Steps of many sites: none, or one of them, had a number that was not finite.
+void clip_factor_of_fp8(Harness& h) {
+    constexpr std::int64_t kNumSites = 90, kNonfinite = 3;
+    const TensorView clips = h.output(Role::f64, {3 * (kNumSites + 1)});
+    for (std::int64_t at = 0; at <= kNumSites; ++at) {
+        const TensorView effects = h.filled(Role::f64, {kNumSites * kFp8EffectNumbers}, 3);
+        for (std::int64_t i = 0; i < kNumSites; ++i) {
+            const double count = i == at ? 1 : 0;
+            h.kernels().device().write(&count, effects.rows(i * kFp8EffectNumbers + kNonfinite, 1));
+        }
+        h.kernels().run(ClipFactor{.sum = h.filled(Role::f64, {1}, 0.25),
+                                   .max_norm = 1,
+                                   .out = clips.rows(3 * at, 3),
+                                   .effects = effects},
+                        h.stream());
+    }
+    h.keep("clips", clips);
+}
+
 void adamw(Harness& h, std::int64_t size, double max_norm, Role gradients) {
     const TensorView grads = h.input(gradients, {3, size});
     const TensorView sum = h.filled(Role::f64, {1}, 0);
@@ -205,6 +224,7 @@ std::vector<OpCase> update_cases() {
         {"sum_squares", [](Harness& h) { sum_squares(h, 1003, Role::accum); }},
         {"sum_squares_of_bf16", [](Harness& h) { sum_squares(h, 1003, Role::bf16); }},
         {"clip_factor", clip_factor},
+        {"clip_factor_of_fp8", clip_factor_of_fp8},
         {"adamw", [](Harness& h) { adamw(h, 1003, 0, Role::accum); }},
         {"adamw_clipped", [](Harness& h) { adamw(h, 517, 0.5, Role::accum); }},
         {"adamw_of_bf16", [](Harness& h) { adamw(h, 2051, 0.5, Role::bf16); }},

@@ -27,6 +27,7 @@ std::vector<OpCase> fp8_cases();                // casts and products in FP8
 std::vector<OpCase> token_cases();              // norm, rotary, SwiGLU, embedding
 std::vector<OpCase> attention_cases();          // causal, documents, zigzag, padding, GQA
 std::vector<OpCase> extreme_attention_cases();  // scores whose exp is out of range
+std::vector<OpCase> attention_8bit_cases();     // likewise, and keys with offsets and outliers
 std::vector<OpCase> loss_cases();
 std::vector<OpCase> update_cases();  // fill, copy, add, sum of squares, clip, AdamW
 std::vector<OpCase> cut_cases();     // heads and vocabularies cut over ranks, sums of parts

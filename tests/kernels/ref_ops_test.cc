@@ -146,6 +146,21 @@ TEST_F(RefOps, ClipFactorLimitsTheNorm) {
     EXPECT_EQ(clip(std::nan(""), 1)[2], 0);
 }
 
+TEST_F(RefOps, ClipFactorIsNotFiniteWhereRoundingMetWhatIsNot) {
+    for (const double nonfinite : {0.0, 1.0}) {
+        Vector in = {16}, out(3), effects(2 * kFp8EffectNumbers, 5);
+        effects[3] = 0;
+        effects[kFp8EffectNumbers + 3] = nonfinite;
+        ref_.run([&](Kernels& k, Stream& s) {
+            k.run(ClipFactor{.sum = view(in, {1}),
+                             .out = view(out, {3}),
+                             .effects = view(effects, {2 * kFp8EffectNumbers})},
+                  s);
+        });
+        EXPECT_EQ(out, (Vector{4, 1, nonfinite == 0 ? 1.0 : 0.0}));
+    }
+}
+
 TEST_F(RefOps, AdamWMovesByTheLearningRateAtFirst) {
     Vector weight = {1, 1}, grad = {8, -2}, m(2), v(2), clip = {0, 0.5, 1};
     AdamW op{.weight = view(weight, {2}),

@@ -18,9 +18,10 @@ namespace {
 bool same(const StepReport& x, const StepReport& y) {
     const auto values = [](const StepReport& report) {
         const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, memory, r, s, t, u, v, due,
-                     saving, loading] = report;
+                     saving, loading, fp8, fallback_layers, fallbacks] = report;
         return std::make_tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, memory.by_kind,
-                               memory.total, r, s, t, u, v, due, saving, loading);
+                               memory.total, r, s, t, u, v, due, saving, loading, fp8,
+                               fallback_layers, fallbacks);
     };
     return values(x) == values(y);
 }
@@ -73,6 +74,8 @@ std::string text_for(Rng& rng, const std::string& field) {
     if (field == "arena") return "separate";
     if (field == "keep_precision") return "fp8";
     if (field == "recipe") return "delayed";
+    if (field == "attention") return "8bit";
+    if (field == "ulysses" || field == "tensor") return "fp8";  // of messages; of a mesh, numbers
     if (field == "gradients") return "e4m3";  // of FP8; of the optimizer it is any text
     return format("s{}", rng());
 }

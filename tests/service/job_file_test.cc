@@ -20,7 +20,10 @@ parallel: {data: 2, ring: 4, inner_ring: 2, ulysses: 2, tensor: 2, zero: 3}
 memory: {tile: 128, chunk: 1K, keep: input, alpha: 0.3, offload: on, windows: off, keep_every: 4,
          keep_precision: fp8, prefetch: 2, arena: separate, device: 40GiB, host: 1.5TiB}
 precision: fp8
-fp8: {recipe: delayed, gradients: e4m3, bf16_layers: 0}
+fp8: {recipe: delayed, gradients: e4m3, bf16_layers: 0, fallback_steps: 0, max_saturated: 0.02,
+      max_flushed: 0.25}
+attention: 8bit
+messages: {ulysses: fp8, tensor: fp8}
 optimizer: {beta1: 0.8, beta2: 0.9, eps: 1e-9, weight_decay: 0, clip_norm: 0.5,
             place: device, moments: bf16, gradients: bf16, max_skipped: 3}
 resources: {devices: 32, kind: cpu}
@@ -65,53 +68,59 @@ std::string error_of(std::string_view text) {
 TEST(JobFile, ReadsEveryKey) {
     const auto spec = parse_job_file(kWhole, "job.yaml");
     ASSERT_TRUE(spec) << spec.error().message;
-    const JobSpec wanted{
-        .name = "whole",
-        .model = {.preset = "micro"},
-        .data = {.sources = {{"/data/books", 0.7}, {"/data/code", 0.3}},
-                 .format = "text",
-                 .tokenizer = "/t.json",
-                 .holdout = 0.1,
-                 .documents = Documents::separate,
-                 .positions = Positions::running},
-        .seed = 18446744073709551615u,
-        .stages = {{.context = 8192,
-                    .batch = 65536,
-                    .tokens = 1'000'000,
-                    .rope_theta = 15.3e6,
-                    .learning_rate = 2e-5,
-                    .warmup_steps = 1,
-                    .schedule = Schedule::cosine,
-                    .final_learning_rate = 1e-6},
-                   {.context = 16384, .batch = 262144, .tokens = 2'500'000}},
-        .parallel = Mesh::make(2, 4, 2, 2, 2).value(),
-        .zero = 3,
-        .memory = {.tile = 128,
-                   .chunk = 1024,
-                   .keep = Keep::input,
-                   .alpha = 0.3,
-                   .offload = Switch::on,
-                   .windows = Switch::off,
-                   .keep_every = 4,
-                   .keep_precision = KeptPrecision::fp8,
-                   .prefetch = 2,
-                   .arena = ArenaReuse::off,
-                   .device = Bytes{std::int64_t{40} << 30},
-                   .host = Bytes{std::int64_t{1536} << 30}},
-        .precision = "fp8",
-        .fp8 = {.recipe = Fp8Recipe::delayed, .gradients = Fp8Gradients::e4m3, .bf16_layers = 0},
-        .optimizer = {.beta1 = 0.8,
-                      .beta2 = 0.9,
-                      .eps = 1e-9,
-                      .weight_decay = 0,
-                      .clip_norm = 0.5,
-                      .moments = "bf16",
-                      .gradients = "bf16",
-                      .max_skipped = 3},
-        .resources = {.devices = 32, .kind = "cpu"},
-        .checkpoint = {.dir = "/ckpt", .every_steps = 10, .keep = 3, .every = {}},
-        .evaluation = {.every_steps = 20, .tokens = 64000},
-        .exports = {.huggingface = "/out"}};
+    const JobSpec wanted{.name = "whole",
+                         .model = {.preset = "micro"},
+                         .data = {.sources = {{"/data/books", 0.7}, {"/data/code", 0.3}},
+                                  .format = "text",
+                                  .tokenizer = "/t.json",
+                                  .holdout = 0.1,
+                                  .documents = Documents::separate,
+                                  .positions = Positions::running},
+                         .seed = 18446744073709551615u,
+                         .stages = {{.context = 8192,
+                                     .batch = 65536,
+                                     .tokens = 1'000'000,
+                                     .rope_theta = 15.3e6,
+                                     .learning_rate = 2e-5,
+                                     .warmup_steps = 1,
+                                     .schedule = Schedule::cosine,
+                                     .final_learning_rate = 1e-6},
+                                    {.context = 16384, .batch = 262144, .tokens = 2'500'000}},
+                         .parallel = Mesh::make(2, 4, 2, 2, 2).value(),
+                         .zero = 3,
+                         .memory = {.tile = 128,
+                                    .chunk = 1024,
+                                    .keep = Keep::input,
+                                    .alpha = 0.3,
+                                    .offload = Switch::on,
+                                    .windows = Switch::off,
+                                    .keep_every = 4,
+                                    .keep_precision = KeptPrecision::fp8,
+                                    .prefetch = 2,
+                                    .arena = ArenaReuse::off,
+                                    .device = Bytes{std::int64_t{40} << 30},
+                                    .host = Bytes{std::int64_t{1536} << 30}},
+                         .precision = "fp8",
+                         .fp8 = {.recipe = Fp8Recipe::delayed,
+                                 .gradients = Fp8Gradients::e4m3,
+                                 .bf16_layers = 0,
+                                 .fallback_steps = 0,
+                                 .max_saturated = 0.02,
+                                 .max_flushed = 0.25},
+                         .attention = AttentionNumbers::eight_bit,
+                         .messages = {MessageNumbers::fp8, MessageNumbers::fp8},
+                         .optimizer = {.beta1 = 0.8,
+                                       .beta2 = 0.9,
+                                       .eps = 1e-9,
+                                       .weight_decay = 0,
+                                       .clip_norm = 0.5,
+                                       .moments = "bf16",
+                                       .gradients = "bf16",
+                                       .max_skipped = 3},
+                         .resources = {.devices = 32, .kind = "cpu"},
+                         .checkpoint = {.dir = "/ckpt", .every_steps = 10, .keep = 3, .every = {}},
+                         .evaluation = {.every_steps = 20, .tokens = 64000},
+                         .exports = {.huggingface = "/out"}};
     EXPECT_EQ(*spec, wanted);
 }
 
@@ -214,6 +223,8 @@ TEST(JobFile, RefusesDuplicateKeys) {
 TEST(JobFile, SaysWhatIsWrongWithPrecisionAtItsPlace) {
     EXPECT_EQ(error_of(with("precision: fp16")),
               "job.yaml:5:12: precision: 'fp16' is not known; fp32, bf16 or fp8");
+    EXPECT_EQ(error_of(with("messages: {ulysses: int8}")),
+              "job.yaml:5:21: messages.ulysses: numbers 'int8' is not known; compute or fp8");
     EXPECT_EQ(error_of(with("fp8: {gradients: e3m4}")),
               "job.yaml:5:18: fp8.gradients: gradients 'e3m4' is not known; e5m2 or e4m3");
 }

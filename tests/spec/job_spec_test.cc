@@ -135,6 +135,28 @@ TEST(JobSpec, ErrorsNameKeyAndValue) {
              s.precision = "fp8";
              s.fp8.bf16_layers = -1;
          }},
+        {"attention: 8bit is for precision bf16 or fp8, and precision is fp32",
+         [](JobSpec& s) { s.attention = AttentionNumbers::eight_bit; }},
+        {"fp8.fallback_steps: -5 must not be negative; 0 ends a run that FP8 does not hold",
+         [](JobSpec& s) {
+             s.precision = "fp8";
+             s.fp8.fallback_steps = -5;
+         }},
+        {"fp8.bf16_layers: 0 makes room for no layer in bf16",
+         [](JobSpec& s) {
+             s.precision = "fp8";
+             s.fp8.bf16_layers = 0;
+         }},
+        {"fp8.max_flushed: 1.5 is no share; above 0, and at most 1, which sets no limit",
+         [](JobSpec& s) {
+             s.precision = "fp8";
+             s.fp8.max_flushed = 1.5;
+         }},
+        {"fp8.max_saturated: 0 is no share",
+         [](JobSpec& s) {
+             s.precision = "fp8";
+             s.fp8.max_saturated = 0;
+         }},
         {"fp8.bf16_layers: 2 at each end leave none of the 4 layers of tiny in FP8; at most 1",
          [](JobSpec& s) {
              s.precision = "fp8";

@@ -169,10 +169,13 @@ RigResult run_rig(const RigConfig& config) {
                            .zero = config.zero,
                            .types = config.types,
                            .linears = config.linears,
+                           .attention = config.attention,
+                           .messages = config.messages,
                            .positions = config.positions,
                            .host = host.get(),
                            .vocabulary_block = config.vocabulary_block});
         engine.state().initialize(config.seed);
+        if (config.change) config.change(engine.state());
         MemoryPolicy memory = config.memory;
         memory.tile_tokens = config.tile;
         memory.chunk_tokens = config.chunk;

@@ -51,9 +51,13 @@ struct RigConfig {
     Positions positions = Positions::reset;
     StateTypes types;
     LinearPrecision linears = {};
+    AttentionNumbers attention = AttentionNumbers::compute;
+    MessageSpec messages;
     KernelsFactory host;  // where state lives; empty: on the device
     LocalLinks links;
     std::int64_t vocabulary_block = 0;  // of RankSpec
+    // Changes the parameters that a rank begins with; or empty.
+    std::function<void(WeightState&)> change;
 };
 
 using Values = std::map<std::string, std::vector<double>>;  // by parameter name

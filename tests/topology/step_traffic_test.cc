@@ -35,6 +35,21 @@ TEST(StepTraffic, IsWhatTheFormulasSay) {
                 z * 4 + z * 2, 1e3);
 }
 
+// A head is 128 codes and 4 bytes, a token 4096 and 4.
+TEST(StepTraffic, CountsCodesOfMessagesInFp8) {
+    const ModelConfig model = find_preset("llama3-8b").value();
+    const StepTraffic traffic =
+        step_traffic(model, Mesh::make(1, 1, 2, 2).value(),
+                     {.context = 65536, .messages = {MessageNumbers::fp8, MessageNumbers::fp8}});
+    const std::int64_t T = 32768, L = 32, hq = 8, hk = 2;
+    EXPECT_EQ(phase_of(traffic, Axis::ulysses, Pattern::all_to_all)->bytes.value,
+              L * T * (132 * (4 * hq + 4 * hk) + hq * 4));
+    EXPECT_EQ(phase_of(traffic, Axis::tensor, Pattern::ring)->bytes.value,
+              T / 2 * (L * 6 * 4100 + 2 * 4096 * 2));
+    EXPECT_EQ(phase_of(traffic, Axis::tensor, Pattern::all_to_all)->bytes.value,
+              T / 2 * (L * 4 + 2) * 4096 * 2);
+}
+
 TEST(StepTraffic, OfGradientsInBf16IsHalfOfTheirsAndOncePerMicroBatch) {
     const ModelConfig model = find_preset("llama3-8b").value();
     const auto bytes = [&](int zero, int gradient_bytes) {

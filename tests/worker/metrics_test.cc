@@ -37,7 +37,10 @@ StepReport step(std::int64_t number) {
             .axes = {{"ring", {.bytes_sent = 64, .wait_seconds = 0.25}},
                      {"tensor", {.bytes_sent = 32, .wait_seconds = 0.125}}},
             .h2d_bytes = 300,
-            .d2h_bytes = 200};
+            .d2h_bytes = 200,
+            .fp8 = {{"d_key", {.flushed = 0.25, .saturated = 0.125, .error = 0.0625, .layer = 1}}},
+            .fp8_fallback_layers = 2,
+            .fp8_fallbacks = 3};
 }
 
 // A step with every axis, every kind of memory in both places and every phase.
@@ -90,6 +93,11 @@ TEST_F(RunMetrics, HaveOneOwnerPerSeries) {
              "ringmaster_train_phase_seconds_total{phase=\"forward\",run=\"abc123\"} 0.25",
              "ringmaster_train_last_step_timestamp_seconds{run=\"abc123\"} 2.5",
              "ringmaster_train_nonfinite_steps_total{run=\"abc123\"} 0",
+             "ringmaster_train_fp8_error_ratio{run=\"abc123\",tensor=\"d_key\"} 0.0625",
+             "ringmaster_train_fp8_flushed_ratio{run=\"abc123\",tensor=\"d_key\"} 0.25",
+             "ringmaster_train_fp8_saturated_ratio{run=\"abc123\",tensor=\"d_key\"} 0.125",
+             "ringmaster_train_fp8_fallback_layers{run=\"abc123\"} 2",
+             "ringmaster_train_fp8_fallbacks_total{run=\"abc123\"} 3",
              "ringmaster_rank_step_seconds{gpu=\"1\",node=\"n1\",rank=\"0\",run=\"abc123\"} 0.5",
              "ringmaster_rank_step_seconds{gpu=\"0\",node=\"n1\",rank=\"3\",run=\"abc123\"} 0.5",
              "ringmaster_ring_tx_bytes_total{gpu=\"1\",node=\"n1\",rank=\"0\",run=\"abc123\"} 128",

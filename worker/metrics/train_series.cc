@@ -30,10 +30,27 @@ void TrainSeries::update(const StepReport& report, WallTime time) {
     if (report.causal_mfu > 0) set_mfu("causal", report.causal_mfu);
     if (report.full_mfu > 0) set_mfu("full", report.full_mfu);
     if (report.hfu > 0) series_.add(f.hfu, labels_).Set(report.hfu);
+    update_fp8(report);
     for (const auto& [phase, seconds] : report.phase_seconds) {
         series_.add(f.phase_seconds, {{"run", run_}, {"phase", phase}})
             .Increment(std::max(0.0, seconds));
     }
+}
+
+// The report's count is the run's: a run that goes on elsewhere begins anew, as its counter does.
+void TrainSeries::update_fp8(const StepReport& report) {
+    if (report.fp8.empty() && report.fp8_fallback_layers == 0) return;
+    for (const auto& [tensor, seen] : report.fp8) {
+        const prometheus::Labels labels{{"run", run_}, {"tensor", tensor}};
+        series_.add(families_.fp8_flushed, labels).Set(seen.flushed);
+        series_.add(families_.fp8_saturated, labels).Set(seen.saturated);
+        series_.add(families_.fp8_error, labels).Set(seen.error);
+    }
+    series_.add(families_.fp8_fallback_layers, labels_)
+        .Set(static_cast<double>(report.fp8_fallback_layers));
+    prometheus::Counter& fallbacks = series_.add(families_.fp8_fallbacks, labels_);
+    const auto so_far = static_cast<double>(report.fp8_fallbacks);
+    fallbacks.Increment(std::max(0.0, so_far - fallbacks.Value()));
 }
 
 // A checkpoint is written during the step after its own, or for longer.

@@ -41,6 +41,20 @@ struct TrainFamilies {
                                           "When the last step finished.");
     Counters& nonfinite_steps = counter_family(registry, "ringmaster_train_nonfinite_steps_total",
                                                "Steps whose update was skipped.");
+    Gauges& fp8_flushed = gauge_family(
+        registry, "ringmaster_train_fp8_flushed_ratio",
+        "Numbers that rounding to FP8 made 0: their share of a tensor, the largest of all layers.");
+    Gauges& fp8_saturated =
+        gauge_family(registry, "ringmaster_train_fp8_saturated_ratio",
+                     "Numbers that were too large for their scale in FP8: likewise.");
+    Gauges& fp8_error =
+        gauge_family(registry, "ringmaster_train_fp8_error_ratio",
+                     "Relative error of a tensor rounded to FP8, the largest of all layers.");
+    Gauges& fp8_fallback_layers =
+        gauge_family(registry, "ringmaster_train_fp8_fallback_layers",
+                     "Layers that compute in bf16 because FP8 does not hold a tensor of theirs.");
+    Counters& fp8_fallbacks = counter_family(registry, "ringmaster_train_fp8_fallbacks_total",
+                                             "How often a layer left FP8 for bf16.");
     Gauges& checkpoint_duration =
         gauge_family(registry, "ringmaster_train_checkpoint_duration_seconds",
                      "Duration of the last checkpoint.");
@@ -71,6 +85,7 @@ private:
     static constexpr std::size_t kRecentSteps = 32;
 
     void set_mfu(const std::string& convention, double ratio);
+    void update_fp8(const StepReport& report);
     void update_pace(const StepReport& report, WallTime time);
 
     TrainFamilies& families_;

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/words.h"
 #include "controller/ops/explain/explain.h"
 #include "service/convert/convert.h"
 
@@ -61,6 +62,16 @@ void add_lateness(const pb::StepReport& step, WallTime now, Findings& findings) 
                 "at the ranks' logs otherwise"));
 }
 
+void add_fallback(const pb::StepReport& step, Findings& findings) {
+    const auto layers = step.fp8_fallback_layers();
+    if (layers == 0) return;
+    findings.push_back(problem(
+        "fp8",
+        format("{} {} in bf16 for now: FP8 does not hold a tensor there, which rank 0's log names",
+               counted(layers, "layer"), layers == 1 ? "computes" : "compute"),
+        "a lower learning rate, fp8.recipe: tensorwise, or more layers in bf16 (fp8.bf16_layers)"));
+}
+
 }  // namespace
 
 Findings explain_divergence(const pb::StepReport& step) {
@@ -89,6 +100,7 @@ Findings explain_step(const pb::StepReport& step, WallTime now, StepsAre steps) 
                                           step.step(), step.loss(), step.grad_norm()),
                                    "a lower learning rate, or fp32, if it happens again"));
     }
+    add_fallback(step, findings);
     add_waits(step, findings);
     if (steps == StepsAre::reported) add_lateness(step, now, findings);
     return findings;

@@ -58,6 +58,15 @@ void add_job_samples(const pb::StepReport& report, std::vector<CurveSample>& sam
         samples.push_back({"axis_bytes/" + name, static_cast<double>(axis.bytes_sent())});
         samples.push_back({"axis_wait/" + name, axis.wait_seconds()});
     }
+    for (const auto& [name, tensor] : report.fp8()) {
+        samples.push_back({"fp8_flushed/" + name, tensor.flushed()});
+        samples.push_back({"fp8_saturated/" + name, tensor.saturated()});
+        samples.push_back({"fp8_error/" + name, tensor.error()});
+    }
+    if (report.fp8_size() > 0) {
+        samples.push_back(
+            {"fp8_fallback_layers", static_cast<double>(report.fp8_fallback_layers())});
+    }
 }
 
 }  // namespace

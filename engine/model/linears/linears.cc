@@ -1,20 +1,34 @@
 #include "engine/model/linears/linears.h"
 
 namespace rm {
-Fp8Scratch::Fp8Scratch(Device& device, std::int64_t tokens, std::int64_t columns, Fp8 format)
-    : format_(format),
-      rows_(device, MemoryKind::activations, DType::u8, {tokens * columns}),
-      columns_(device, MemoryKind::activations, DType::u8, {columns * padded_tokens(tokens)}),
-      scalars_(device, MemoryKind::activations, DType::f32, {kNumScalars}) {}
+Fp8Scratch::Fp8Scratch(Device& device, std::int64_t tokens, std::int64_t columns, Fp8 format,
+                       WeightForm form)
+    : format_(format), scalars_(device, MemoryKind::activations, DType::f32, {kNumScalars}) {
+    const auto make = [&](Side& side, std::int64_t height, std::int64_t width) {
+        side.codes = Tensor(device, MemoryKind::activations, DType::u8, {height * width});
+        if (form != WeightForm::fp8_blocks) return;
+        side.scales =
+            Tensor(device, MemoryKind::activations, DType::f32, {height * fp8_blocks(width)});
+    };
+    make(rows_, tokens, columns);
+    make(columns_, columns, padded_tokens(tokens));
+}
 
-TensorView Fp8Scratch::codes(const Tensor& memory, std::int64_t rows, std::int64_t columns) const {
-    return memory->rows(0, rows * columns).reshaped({rows, columns});
+Fp8Matrix Fp8Scratch::matrix(const Side& side, std::int64_t scalar, std::int64_t rows,
+                             std::int64_t columns) const {
+    const auto part = [](const Tensor& memory, std::int64_t height, std::int64_t width) {
+        return memory->rows(0, height * width).reshaped({height, width});
+    };
+    const bool blocks = !side.scales->empty();
+    return {part(side.codes, rows, columns),
+            blocks ? part(side.scales, rows, fp8_blocks(columns)) : scalars_->rows(scalar, 1),
+            format_};
 }
 Fp8Matrix Fp8Scratch::rows(std::int64_t T, std::int64_t C) const {
-    return {codes(rows_, T, C), scalars_->rows(kRows, 1), format_};
+    return matrix(rows_, kRows, T, C);
 }
 Fp8Matrix Fp8Scratch::columns(std::int64_t T, std::int64_t C) const {
-    return {codes(columns_, C, padded_tokens(T)), scalars_->rows(kColumns, 1), format_};
+    return matrix(columns_, kColumns, C, padded_tokens(T));
 }
 
 namespace {
@@ -31,8 +45,10 @@ LinearOperand operand_of(const Ops& run, const TensorView& x, const LayerWeights
     if (wanted != Orientations::rows) operand.columns = scratch.columns(T, C);
     if (scaling.scaling == Scaling::given)
         operand.rows.scale = operand.columns.scale = scaling.scale;
-    run(Quantize{x, operand.rows, operand.columns, scratch.amax(), scaling.scaling,
-                 scaling.largest});
+    // The forward pass has seen the effect on what a product took.
+    const TensorView effect = wanted == Orientations::columns ? TensorView() : scaling.effect;
+    run(Quantize{x, operand.rows, operand.columns, scratch.amax(), scaling.scaling, scaling.largest,
+                 effect});
     return operand;
 }
 

@@ -6,16 +6,17 @@
 #include "engine/streams/ops.h"
 
 // Linear layers over a tile, in the form of their weights: the compute type, or FP8. In FP8 an
-// operand is rounded once for all products that take it, with a scale for the tile: a tile is
-// arithmetic, so neither chunks nor windows nor recomputation change a code.
+// operand is rounded once for all products that take it, with scales for the tile or its blocks: a
+// tile is arithmetic, so neither chunks nor windows nor recomputation change a code.
 namespace rm {
 
 // Codes of one operand of a tile at a time.
 class Fp8Scratch {
 public:
     Fp8Scratch() = default;
-    // For as many as `tokens` rows of as many as `columns` numbers.
-    Fp8Scratch(Device& device, std::int64_t tokens, std::int64_t columns, Fp8 format);
+    // For as many as `tokens` rows of as many as `columns` numbers, with scales for `form`.
+    Fp8Scratch(Device& device, std::int64_t tokens, std::int64_t columns, Fp8 format,
+               WeightForm form);
 
     Fp8Matrix rows(std::int64_t T, std::int64_t C) const;     // (T, C)
     Fp8Matrix columns(std::int64_t T, std::int64_t C) const;  // (C, T padded)
@@ -24,10 +25,15 @@ public:
 private:
     // f32, each at a multiple of 16 bytes.
     static constexpr std::int64_t kRows = 0, kColumns = 4, kAmax = 8, kNumScalars = 12;
-    TensorView codes(const Tensor& memory, std::int64_t rows, std::int64_t columns) const;
+    struct Side {
+        Tensor codes, scales;  // u8; f32 of blocks, or empty
+    };
+    Fp8Matrix matrix(const Side& side, std::int64_t scalar, std::int64_t rows,
+                     std::int64_t columns) const;
 
     Fp8 format_ = Fp8::e4m3;
-    Tensor rows_, columns_, scalars_;
+    Side rows_, columns_;
+    Tensor scalars_;
 };
 
 // The operand of a product: a tensor, or its codes.

@@ -35,6 +35,8 @@ RankSpec rank_spec_of(const RankConfig& config, const ModelConfig& model, Kernel
             .zero = config.plan.zero,
             .types = state_types(config.spec),
             .linears = linear_precision(config.spec),
+            .attention = config.spec.attention,
+            .messages = config.spec.messages,
             .positions = config.spec.data.positions,
             .host = host,
             .host_memory = config.host_memory};

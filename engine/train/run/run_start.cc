@@ -76,7 +76,8 @@ Result<TrainPosition> resume(RankParts& parts, const Checkpointer::Restored& res
     const JobSpec& spec = parts.config.spec;
     RM_TRY(const ResumePoint point, read_checkpoint_state(restored.state, spec, parts.model));
     RM_RETURN_IF_ERROR(parts.data->stream().seek(point.position.data));
-    parts.engine.weights().fp8_history().restore(point.fp8_history);
+    parts.engine.weights().fp8().history().restore(point.fp8.history);
+    parts.engine.weights().fp8().fallback().restore(point.fp8.bf16);
     RM_RETURN_IF_ERROR(check_stages(spec, point.position));
     const auto compare = [&](Activity& activity) -> Status {
         RM_TRY(const std::string hash, parts.study.content_hash(activity));

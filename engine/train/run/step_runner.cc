@@ -13,14 +13,15 @@ StepRunner::StepRunner(RankParts& parts, const CheckpointDuty& duty)
     : parts_(parts),
       duty_(duty),
       checkpoint_bytes_(parts.checkpointer.own_bytes()),
-      reporter_(parts) {}
+      reporter_(parts),
+      fp8_(parts) {}
 
 Status StepRunner::enter_stage(const TrainPosition& position) {
     if (open_stage_ == position.stage) return {};
     const StageSpec& spec = spec_of(position);
+    if (position.stage_step == 0) fp8_.begin_stage();
     RM_RETURN_IF_ERROR(
         parts_.engine.enter(stage_shape(parts_.model, spec, parts_.config.plan.memory)));
-    if (position.stage_step == 0) parts_.engine.weights().fp8_history().forget();
     open_stage_ = position.stage;
     slowest_step_ = 0;
     parts_.env.progress.collectives.pulse.forget();
@@ -111,6 +112,7 @@ Trainer::Wish StepRunner::wish() const {
 
 void StepRunner::report(const StepReporter::Done& step) {
     last_report_ = reporter_.make(step);
+    fp8_.add_to(last_report_);
     last_report_.checkpoint_due_step = duty_.due_step(step.position.step, last_seconds_);
     const double saving = duty_.seconds_spent();
     last_report_.checkpoint_seconds = saving - std::exchange(saving_before_, saving);
@@ -123,9 +125,12 @@ void StepRunner::report(const StepReporter::Done& step) {
 Status StepRunner::judge(const StepInput& input, const StepResult& result, RunState& state) {
     StepHealth& health = state.health;
     health.add({state.position.step, input.learning_rate, result.loss, result.finite});
-    if (!health.hopeless()) return {};
+    const Status held = fp8_.end_step(state.position.step);
+    if (held && !health.hopeless()) return {};
     if (parts_.checkpointer.writing()) RM_RETURN_IF_ERROR(parts_.checkpointer.abandon());
-    return health.hopeless_error(first_nonfinite(parts_.engine, input.batch));
+    if (!held) return held;
+    const std::string in_fp8 = fp8_.nonfinite_text();
+    return health.hopeless_error(first_nonfinite(parts_.engine, input.batch) + in_fp8);
 }
 
 Result<StepResult> StepRunner::step(RunState& state) {
@@ -140,6 +145,7 @@ Result<StepResult> StepRunner::step(RunState& state) {
     ++num_steps_;
     parts_.faults.pass("trainer.step");
     if (input.batch.num_targets == 0) return skip_without_target(input, state);
+    fp8_.begin_step(position.step + 1);
     const StepResult result =
         parts_.engine.trainer().step(input.batch, optimizer_step(input, state), wish());
     last_seconds_ = watch.seconds();

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "base/result.h"
+#include "engine/train/run/fp8_duty.h"
 #include "engine/train/run/rank_parts.h"
 #include "engine/train/run/run_state.h"
 #include "engine/train/run/step_reporter.h"
@@ -22,7 +23,8 @@ public:
     Status enter_stage(const TrainPosition& position);
 
     // Trains on the next sequences and advances `state`. An error says why the run cannot
-    // continue: the data cannot be read, or max_skipped steps in a row were unusable.
+    // continue: the data cannot be read, max_skipped steps in a row were unusable, or FP8 does not
+    // hold a tensor.
     Result<StepResult> step(RunState& state);
 
     // The last step's, of this run.
@@ -47,6 +49,7 @@ private:
     const CheckpointDuty& duty_;
     const Bytes checkpoint_bytes_;  // that this rank writes
     StepReporter reporter_;
+    Fp8Duty fp8_;
     StepReport last_report_;
     int open_stage_ = -1;
     double slowest_step_ = 0;  // of the stage, seconds

@@ -53,6 +53,15 @@ Status CheckpointDuty::begin(const RunState& state) {
     return begun;
 }
 
+namespace {
+
+Fp8Memory fp8_memory(Weights& weights) {
+    if (!weights.precision().fp8) return {};
+    return {weights.fp8().history().steps(), weights.fp8().fallback().stays()};
+}
+
+}  // namespace
+
 Status CheckpointDuty::save(const RunState& state) {
     const TrainPosition& position = state.position;
     if (!parts_.checkpointer.enabled() || saved_step_ == position.step) return {};
@@ -65,7 +74,7 @@ Status CheckpointDuty::save(const RunState& state) {
     // finish() adds the data's hash before publication.
     if (parts_.is_first()) {
         saved = checkpoint_state(position, parts_.config.spec, parts_.model, "",
-                                 parts_.engine.weights().fp8_history().steps());
+                                 fp8_memory(parts_.engine.weights()));
     }
     since_saved_ = {};  // also when it fails: the next is due an interval later
     const Status begun = parts_.checkpointer.begin(position, std::move(saved));

@@ -64,33 +64,44 @@ void advance(TrainPosition& position, const JobSpec& spec, std::int64_t tokens) 
 
 namespace {
 
-Result<Fp8Steps> fp8_history_from_json(const json& value) {
-    Fp8Steps history;
-    bool numbers = value.is_array();
-    for (const json& site : numbers ? value : json::array()) {
-        numbers = numbers && site.is_array();
-        std::vector<float>& steps = history.emplace_back();
-        for (const json& largest : numbers ? site : json::array()) {
-            numbers = numbers && largest.is_number();
-            steps.push_back(numbers ? largest.get<float>() : 0);
-        }
+Error no_fp8_memory(std::string_view key, std::string_view right) {
+    return make_error(ErrorCode::data_loss, format("checkpoint state: {} is no {}", key, right));
+}
+
+// Numbers, or lists of them.
+template <typename T>
+Status read_fp8_member(JsonObject& object, const char* key, std::string_view right, T& to) {
+    const json* value = object.member(key);
+    if (value == nullptr) return {};
+    try {
+        value->get_to(to);
+    } catch (const json::exception&) {
+        return no_fp8_memory(key, right);
     }
-    if (numbers) return history;
-    return make_error(ErrorCode::data_loss,
-                      "checkpoint state: fp8_history is no list of lists of numbers");
+    return {};
+}
+
+Status read_fp8_memory(JsonObject& object, Fp8Memory& fp8) {
+    RM_RETURN_IF_ERROR(
+        read_fp8_member(object, "fp8_history", "list of lists of numbers", fp8.history));
+    RM_RETURN_IF_ERROR(read_fp8_member(object, "fp8_bf16_until", "list of steps", fp8.bf16.until));
+    return read_fp8_member(object, "fp8_bf16_steps", "list of steps", fp8.bf16.steps);
 }
 
 }  // namespace
 
 json checkpoint_state(const TrainPosition& position, const JobSpec& spec, const ModelConfig& model,
-                      const std::string& data_hash, const Fp8Steps& fp8_history) {
+                      const std::string& data_hash, const Fp8Memory& fp8) {
     json state = {{"data", to_json(position.data)},
                   {"data_hash", data_hash},
                   {"seed", spec.seed},
                   {"model", model_config_to_json(model)}};
     JsonWriter writer(state);
     visit_members(writer, position);
-    if (!fp8_history.empty()) state["fp8_history"] = fp8_history;
+    if (!fp8.history.empty()) state["fp8_history"] = fp8.history;
+    if (fp8.bf16.until.empty()) return state;
+    state["fp8_bf16_until"] = fp8.bf16.until;
+    state["fp8_bf16_steps"] = fp8.bf16.steps;
     return state;
 }
 
@@ -104,7 +115,7 @@ Result<ResumePoint> read_checkpoint_state(const json& state, const JobSpec& spec
     object.read("data_hash", point.data_hash).read("seed", seed);
     const json* data = object.member("data");
     const json* stored_model = object.member("model");
-    const json* fp8_history = object.member("fp8_history");
+    RM_RETURN_IF_ERROR(read_fp8_memory(object, point.fp8));
     RM_RETURN_IF_ERROR(object.finish());
     if (data == nullptr || stored_model == nullptr) {
         return make_error(ErrorCode::data_loss, "checkpoint state: data or model is missing");
@@ -116,9 +127,6 @@ Result<ResumePoint> read_checkpoint_state(const json& state, const JobSpec& spec
         return make_error(ErrorCode::data_loss, "checkpoint state: a negative position");
     }
     RM_TRY(point.position.data, data_position_from_json(*data));
-    if (fp8_history != nullptr) {
-        RM_TRY(point.fp8_history, fp8_history_from_json(*fp8_history));
-    }
     return point;
 }
 

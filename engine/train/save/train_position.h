@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "engine/data/mixed_stream.h"
+#include "engine/model/linears/fp8_monitor.h"
 #include "spec/job_spec.h"
 #include "spec/model_preset.h"
 
@@ -30,16 +31,21 @@ double learning_rate_at(const StageSpec& stage, std::int64_t stage_step);
 // Counts one step of `tokens` tokens and moves to the next stage when this one is done.
 void advance(TrainPosition& position, const JobSpec& spec, std::int64_t tokens);
 
+// The memory that a run in FP8 has of its steps; empty without FP8.
+struct Fp8Memory {
+    std::vector<std::vector<float>> history;  // Fp8History::steps()
+    Fp8Fallback::Stays bf16;
+};
+
 // The `state` of a checkpoint's manifest. Besides the position it records what must not change
-// under a resume: seed, model and the data's hash. `fp8_history`: Fp8History::steps().
-using Fp8Steps = std::vector<std::vector<float>>;
+// under a resume: seed, model and the data's hash.
 nlohmann::json checkpoint_state(const TrainPosition& position, const JobSpec& spec,
                                 const ModelConfig& model, const std::string& data_hash,
-                                const Fp8Steps& fp8_history = {});
+                                const Fp8Memory& fp8 = {});
 struct ResumePoint {
     TrainPosition position;
     std::string data_hash;
-    Fp8Steps fp8_history;
+    Fp8Memory fp8;
 };
 // failed_precondition names what differs between the checkpoint and the job.
 Result<ResumePoint> read_checkpoint_state(const nlohmann::json& state, const JobSpec& spec,

@@ -72,9 +72,8 @@ RM_INLINE Span seen_by_block(const Tile& tile, std::ptrdiff_t query) {
 // Raises m to the highest score seen, turns the scores of a vector of queries into probabilities
 // relative to it, (units of keys, 64), and adds them to l. `keep` becomes the factor by which what
 // was summed before shrinks: exactly 1 where m did not rise.
-template <typename Unit>
-RM_INLINE void exponentiate(const simd::AttentionFwdTile& tile, std::ptrdiff_t query, Vec highest,
-                            float* keep) {
+template <typename Unit, typename Tile>
+RM_INLINE void exponentiate(const Tile& tile, std::ptrdiff_t query, Vec highest, float* keep) {
     const float scale = tile.scale * kLog2E;
     const std::ptrdiff_t seen = keys_seen_by(tile, query + kWidth - 1);
     const RaisedMaximum raised = raise_maximum(tile, query, highest * scale, keep);
@@ -83,7 +82,7 @@ RM_INLINE void exponentiate(const simd::AttentionFwdTile& tile, std::ptrdiff_t q
     const auto next = [&](std::ptrdiff_t key) __attribute__((always_inline)) {
         const Vec p = exp2_fast(load(tile.p + key * kTokens + query) * scale - finite);
         sum += p;
-        return p;
+        return rounded(tile, p);
     };
     if constexpr (Unit::kNumbers == 1) {
         for (std::ptrdiff_t key = 0; key < seen; ++key)
@@ -98,22 +97,26 @@ RM_INLINE void exponentiate(const simd::AttentionFwdTile& tile, std::ptrdiff_t q
     store(tile.l + query, load(tile.l + query) * kept + sum);
 }
 
-template <typename Unit>
-RM_INLINE void forward_panel(const simd::AttentionFwdTile& tile, const float* k,
-                             std::ptrdiff_t first, float* keep) {
+template <typename Unit, typename Tile>
+RM_INLINE void forward_panel(const Tile& tile, const float* k, std::ptrdiff_t first, float* keep) {
     Vec highest[kMicroVecs];
     for (Vec& each : highest)
         each = splat(-kInf);
-    const auto write = [&](std::ptrdiff_t key, std::ptrdiff_t at, Vec score)
+    const auto raise = [&](std::ptrdiff_t key, std::ptrdiff_t at, Vec score)
         __attribute__((always_inline)) {
         Vec& high = highest[(at - first) / kWidth];
         high = max(score, high);
         store(tile.p + key * kTokens + at, score);
     };
-    const auto write_masked = [&](std::ptrdiff_t key, std::ptrdiff_t at, Vec score)
+    const auto write = [&](std::ptrdiff_t key, std::ptrdiff_t at, Vec product)
         __attribute__((always_inline)) {
-        if (key < tile.keys)
-            write(key, at, select(lanes_that_see(tile, at, key), score, splat(-kInf)));
+        raise(key, at, score_of(tile, at, product));
+    };
+    const auto write_masked = [&](std::ptrdiff_t key, std::ptrdiff_t at, Vec product)
+        __attribute__((always_inline)) {
+        if (key >= tile.keys) return;
+        const Vec score = score_of(tile, at, product);
+        raise(key, at, select(lanes_that_see(tile, at, key), score, splat(-kInf)));
     };
     if (keys_seen_by(tile, first) == tile.keys && tile.keys % kBlockRows == 0) {
         score_panel<Unit>(tile, k, tile.query, first, write);
@@ -124,8 +127,8 @@ RM_INLINE void forward_panel(const simd::AttentionFwdTile& tile, const float* k,
         exponentiate<Unit>(tile, first + i * kWidth, highest[i], keep);
 }
 
-template <typename Unit>
-void forward(const simd::AttentionFwdTile& tile) {
+template <typename Unit, typename Tile>
+void forward(const Tile& tile) {
     const std::ptrdiff_t width = align(tile.D);
     const PackedTiles kv(tile.kv, tile.D);
     float keep[kTokens];
@@ -137,7 +140,7 @@ void forward(const simd::AttentionFwdTile& tile) {
     const auto merge = [&](std::ptrdiff_t row, std::ptrdiff_t column, Vec sums)
         __attribute__((always_inline)) {
         float* to = tile.acc + row * width + column;
-        store(to, load(to) * keep[row] + sums);
+        store(to, load(to) * keep[row] + weighed(tile, sums));
     };
     product<Unit>({tile.p, 1, kTokens}, {kv[1], width}, tile.rows, width, depth, merge);
 }
@@ -269,7 +272,8 @@ simd::AttentionLoops attention_loops() {
     return {.kv_bwd = 2 + (kKeySums<Unit> != 0),
             .pack_query = pack_query<Unit, T>,
             .pack_kv = pack_kv<Unit, T>,
-            .forward = forward<Unit>,
+            .forward = forward<Unit, simd::AttentionFwdTile>,
+            .forward_8bit = forward<Float, simd::AttentionFwd8Tile>,
             .pack_query_bwd = pack_query_bwd<Unit, T>,
             .pack_kv_bwd = pack_kv_bwd<Unit, T>,
             .backward = backward<Unit>,

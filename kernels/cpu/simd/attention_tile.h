@@ -169,6 +169,32 @@ struct RaisedMaximum {
     Vec finite;
     Vec kept;
 };
+
+// These three make the difference between a tile and one in 8 bits: what becomes of a vector of
+// products, of probabilities, and of sums of values.
+RM_INLINE Vec score_of(const simd::AttentionFwdTile&, std::ptrdiff_t, Vec product) {
+    return product;
+}
+RM_INLINE Vec score_of(const simd::AttentionFwd8Tile& tile, std::ptrdiff_t query, Vec product) {
+    return product * (load(tile.query_scale + query) * tile.k_scale) + load(tile.centre + query);
+}
+RM_INLINE Vec rounded(const simd::AttentionFwdTile&, Vec p) {
+    return p;
+}
+// To the nearest number of e4m3, ties to even, of those from 0 to 256 (kernels/round_fp8.h).
+RM_INLINE Vec rounded(const simd::AttentionFwd8Tile&, Vec p) {
+    const Vec scaled = p * 256.0f, magic = splat(0x1p14f);
+    const VecU bits = reinterpret_cast<VecU>(scaled);
+    const VecU normal = (bits + 0x7ffffu + (bits >> 20 & 1u)) & 0xfff00000u;
+    return select(scaled < 0x1p-6f, (scaled + magic) - magic, reinterpret_cast<Vec>(normal));
+}
+RM_INLINE Vec weighed(const simd::AttentionFwdTile&, Vec sums) {
+    return sums;
+}
+RM_INLINE Vec weighed(const simd::AttentionFwd8Tile& tile, Vec sums) {
+    return sums * (tile.v_scale * 0x1p-8f);
+}
+
 // Raises m to the scaled `highest` score and stores the factors in `keep`.
 RM_INLINE RaisedMaximum raise_maximum(const simd::AttentionFwdTile& tile, std::ptrdiff_t query,
                                       Vec highest, float* keep) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cpu/simd/fp8_loops.h"
 #include "kernels/cpu/simd/product_loops.h"
 
 // The inner loops of the CPU backend, compiled once per instruction set and chosen when the backend
@@ -40,6 +41,13 @@ struct AttentionFwdTile {
     float* l = nullptr;            // (64)
     float* p = nullptr;            // scratch of 64 x 64
 };
+// Likewise in 8 bits (kernels/attention_8bit.h), with codes as f32 numbers: query (width, 64), and
+// kv k (64, width), then v (64, width).
+struct AttentionFwd8Tile : AttentionFwdTile {
+    const float* query_scale = nullptr;  // (64)
+    const float* centre = nullptr;       // (64): the queries' products with the centre of the keys
+    float k_scale = 1, v_scale = 1;
+};
 struct AttentionBwdTile {
     std::ptrdiff_t rows = 0, keys = 0, D = 0;
     std::ptrdiff_t first_limit = 0;
@@ -65,6 +73,7 @@ struct AttentionLoops {
     void (*pack_query)(const AttentionTokens& q, float* to);
     void (*pack_kv)(const AttentionTokens& k, const AttentionTokens& v, float* to);
     void (*forward)(const AttentionFwdTile& tile);
+    void (*forward_8bit)(const AttentionFwd8Tile& tile);
     void (*pack_query_bwd)(const AttentionTokens& q, const AttentionTokens& d_out, float* to);
     void (*pack_kv_bwd)(const AttentionTokens& k, const AttentionTokens& v, float* to);
     void (*backward)(const AttentionBwdTile& tile);
@@ -100,6 +109,7 @@ struct RowLoops {
     void (*swiglu_fwd)(const T* gate, const T* up, T* h, std::ptrdiff_t size);
     void (*swiglu_bwd)(const T* d_h, const T* gate, const T* up, T* d_gate, T* d_up,
                        std::ptrdiff_t size);
+    Fp8Loops<T> fp8;
 };
 
 struct Loops {

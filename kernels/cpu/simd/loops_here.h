@@ -13,6 +13,9 @@ simd::AttentionLoops attention_f32();
 simd::AttentionLoops attention_widened();
 simd::AttentionLoops attention_pairs();
 
+simd::Fp8Loops<float> fp8_f32();
+simd::Fp8Loops<simd::Bf16> fp8_bf16();
+
 simd::RowLoops<float> rows_f32();
 simd::RowLoops<simd::Bf16> rows_bf16();
 

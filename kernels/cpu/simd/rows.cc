@@ -109,7 +109,7 @@ void swiglu_bwd(const T* d_h, const T* gate, const T* up, T* d_gate, T* d_up, st
 }
 
 template <typename T>
-simd::RowLoops<T> loops_of() {
+simd::RowLoops<T> loops_of(const simd::Fp8Loops<T>& fp8) {
     return {.add = add<T>,
             .accumulate = accumulate<T>,
             .scale = scale<T>,
@@ -119,16 +119,17 @@ simd::RowLoops<T> loops_of() {
             .rmsnorm_bwd = rmsnorm_bwd<T>,
             .rotate = rotate<T>,
             .swiglu_fwd = swiglu_fwd<T>,
-            .swiglu_bwd = swiglu_bwd<T>};
+            .swiglu_bwd = swiglu_bwd<T>,
+            .fp8 = fp8};
 }
 
 }  // namespace
 
 simd::RowLoops<float> rows_f32() {
-    return loops_of<float>();
+    return loops_of<float>(fp8_f32());
 }
 simd::RowLoops<Bf16> rows_bf16() {
-    return loops_of<Bf16>();
+    return loops_of<Bf16>(fp8_bf16());
 }
 
 }  // namespace rm::RM_SIMD

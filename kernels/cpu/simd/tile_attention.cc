@@ -295,6 +295,7 @@ simd::AttentionLoops attention_in_tiles(const simd::AttentionLoops& bf16) {
             .pack_query = pack_query,
             .pack_kv = pack_kv,
             .forward = forward,
+            .forward_8bit = bf16.forward_8bit,
             .pack_query_bwd = pack_query_bwd,
             .pack_kv_bwd = pack_kv_bwd,
             .backward = backward,

@@ -1,7 +1,7 @@
 #include "kernels/cuda/attention/attention_pick.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/ops.h"
-#include "kernels/device/attention_state.cuh"
+#include "kernels/device/attention/attention_state.cuh"
 
 // The ops around attention. All are rows of D: (T, Hq) is one dim to them.
 namespace rm::cuda {

@@ -3,8 +3,8 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/ops.h"
 #include "kernels/cuda/pick.h"
-#include "kernels/device/attention_bwd_kv.cuh"
-#include "kernels/device/attention_bwd_q.cuh"
+#include "kernels/device/attention/attention_bwd_kv.cuh"
+#include "kernels/device/attention/attention_bwd_q.cuh"
 
 namespace rm::cuda {
 namespace {

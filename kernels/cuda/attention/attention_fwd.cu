@@ -1,27 +1,13 @@
 #include "kernels/cuda/attention/attention_pick.h"
+#include "kernels/cuda/attention/attention_queries.h"
 #include "kernels/cuda/attention/attention_runs.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/ops.h"
 #include "kernels/cuda/pick.h"
-#include "kernels/device/attention_fwd.cuh"
+#include "kernels/device/attention/attention_fwd.cuh"
 
 namespace rm::cuda {
 namespace {
-
-device::AttentionForwardParams params_of(const AttentionFwd& op) {
-    const auto Hq = static_cast<int>(op.q.dim(1)), Hk = static_cast<int>(op.k.dim(1));
-    return {.q = op.q.as<std::uint16_t>(),
-            .k = op.k.as<std::uint16_t>(),
-            .v = op.v.as<std::uint16_t>(),
-            .acc = op.state.acc.as<float>(),
-            .m = op.state.m.as<float>(),
-            .l = op.state.l.as<float>(),
-            .Hq = Hq,
-            .Hk = Hk,
-            .D = static_cast<int>(op.q.dim(2)),
-            .group = Hq / Hk,
-            .scale_log2 = static_cast<float>(op.scale) * device::kLog2E};
-}
 
 // Queries in order, for each the keys in order: as if it were one launch.
 template <AttentionForwardShape kShape, typename Kernel>
@@ -29,7 +15,8 @@ void launch_all(const AttentionFwd& op, const Launch& where) {
     constexpr AttentionShape kTable = shape_of(kShape);
     static_assert(Kernel::kRows == kTable.rows && Kernel::kThreads == kTable.threads &&
                   sizeof(typename Kernel::Shared) <= static_cast<std::size_t>(kTable.shared.value));
-    device::AttentionForwardParams params = params_of(op);
+    device::AttentionForwardParams params{queries_of(op), op.k.as<std::uint16_t>(),
+                                          op.v.as<std::uint16_t>()};
     const auto kv_lists = run_lists("attention_fwd", op.kv_runs);
     for (const device::RunList& queries : run_lists("attention_fwd", op.q_runs)) {
         params.q_runs = queries;

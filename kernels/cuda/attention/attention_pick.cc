@@ -24,6 +24,9 @@ std::string shown(const AttentionShape& shape) {
 std::string to_string(AttentionForwardShape shape) {
     return shown(shape_of(shape));
 }
+std::string to_string(AttentionForward8Shape shape) {
+    return shown(shape_of(shape));
+}
 std::string to_string(AttentionBackwardShape shape) {
     return shown(shape_of(shape));
 }
@@ -41,6 +44,14 @@ AttentionForwardShape pick_attention_fwd(const AttentionCall& call, const GpuPro
     if (head_columns(kOp, call.D) == 64)
         return check_fits(kOp, wide ? d64_wide : d64_narrow, profile);
     return check_fits(kOp, wide ? d128_wide : d128_narrow, profile);
+}
+
+AttentionForward8Shape pick_attention_fwd_8bit(const AttentionCall& call,
+                                               const GpuProfile& profile) {
+    using enum AttentionForward8Shape;
+    constexpr std::string_view kOp = "attention_fwd_8bit";
+    if (head_columns(kOp, call.D) == 64) return check_fits(kOp, d64, profile);
+    return check_fits(kOp, call.wide_blocks >= profile.num_sms ? d128_wide : d128_narrow, profile);
 }
 
 AttentionBackwardShape pick_attention_bwd(const AttentionCall& call, bool reproducible,

@@ -29,6 +29,7 @@ struct AttentionShape {
 };
 
 enum class AttentionForwardShape { d64_narrow, d64_wide, d128_narrow, d128_wide };
+enum class AttentionForward8Shape { d64, d128_narrow, d128_wide };
 enum class AttentionBackwardShape { d64_ordered, d64_atomic, d128_ordered, d128_atomic };
 constexpr int kWideRows = 128;
 
@@ -42,6 +43,14 @@ constexpr AttentionShape shape_of(AttentionForwardShape shape) {
     };
     return kShapes[static_cast<int>(shape)];
 }
+constexpr AttentionShape shape_of(AttentionForward8Shape shape) {
+    constexpr AttentionShape kShapes[] = {
+        {"attention_fwd_8bit 64x64, 4 warps, 2 stages", 64, 64, 128, {25 * 1024}},
+        {"attention_fwd_8bit 64x64, 4 warps, 2 stages", 128, 64, 128, {49 * 1024}},
+        {"attention_fwd_8bit 128x64, 8 warps, 2 stages", 128, 128, 256, {66 * 1024}},
+    };
+    return kShapes[static_cast<int>(shape)];
+}
 constexpr AttentionShape shape_of(AttentionBackwardShape shape) {
     constexpr AttentionShape kShapes[] = {
         {"attention_bwd 64x32, 4 warps, ordered", 64, 64, 128, {25 * 1024}},
@@ -52,6 +61,7 @@ constexpr AttentionShape shape_of(AttentionBackwardShape shape) {
     return kShapes[static_cast<int>(shape)];
 }
 std::string to_string(AttentionForwardShape shape);
+std::string to_string(AttentionForward8Shape shape);
 std::string to_string(AttentionBackwardShape shape);
 
 // 128 where D > 64. Any multiple of 8 up to 128 works; everything else is a CheckError that names
@@ -61,6 +71,8 @@ int head_columns(std::string_view op, std::int64_t D);
 // Wide blocks read every key-value tile half as often; narrow ones, when wide ones are too few to
 // give every multiprocessor one.
 AttentionForwardShape pick_attention_fwd(const AttentionCall& call, const GpuProfile& profile);
+AttentionForward8Shape pick_attention_fwd_8bit(const AttentionCall& call,
+                                               const GpuProfile& profile);
 AttentionBackwardShape pick_attention_bwd(const AttentionCall& call, bool reproducible,
                                           const GpuProfile& profile);
 

@@ -1,5 +1,6 @@
 #include "kernels/cuda/attention/attention_runs.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "base/check.h"
@@ -24,6 +25,32 @@ std::vector<device::RunList> run_lists(std::string_view op, std::span<const Run>
                                    .first = static_cast<int>(run.first),
                                    .length = static_cast<int>(run.length),
                                    .token = static_cast<int>(start)};
+    }
+    return lists;
+}
+
+std::vector<device::RunList> tile_lists(std::string_view op, std::span<const Run> runs, int rows,
+                                        int max_tiles) {
+    std::vector<device::RunList> lists;
+    std::int64_t room = 0;  // tiles of the last list
+    const auto add = [&](device::TokenRun rest) {
+        while (rest.length > 0) {
+            if (room == 0 || lists.back().count == device::kMaxRuns) {
+                lists.emplace_back();
+                room = max_tiles;
+            }
+            device::TokenRun part = rest;
+            part.length = static_cast<int>(std::min<std::int64_t>(rest.length, room * rows));
+            lists.back().runs[lists.back().count++] = part;
+            room -= ceil_div(part.length, rows);
+            rest.first += part.length;
+            rest.token += part.length;
+            rest.length -= part.length;
+        }
+    };
+    for (const device::RunList& list : run_lists(op, runs)) {
+        for (int i = 0; i < list.count; ++i)
+            add(list.runs[i]);
     }
     return lists;
 }

@@ -16,6 +16,11 @@ namespace rm::cuda {
 // and tokens must fit 32 bits: a CheckError names the op and the run.
 std::vector<device::RunList> run_lists(std::string_view op, std::span<const Run> runs);
 
+// Likewise, in lists of at most `max_tiles` tiles of `rows` tokens: a longer run is cut between two
+// of its tiles.
+std::vector<device::RunList> tile_lists(std::string_view op, std::span<const Run> runs, int rows,
+                                        int max_tiles);
+
 // Numbers the tiles of `rows` tokens, cut from the start of each run; gives how many they are.
 int number_tiles(device::RunList& list, int rows);
 

@@ -100,5 +100,20 @@ TEST(PlanDetailText, HasTheStepAndTheMeshesWithTheChosenOneMarked) {
     EXPECT_THAT(out.str(), HasSubstr("not among them:\n  ring 2, ZeRO-3: a step takes 9 s"));
 }
 
+TEST(PlanDetailText, HasTheShareOfThePeakInFp8OfAJobThatComputesInIt) {
+    const auto printed = [](double fp8_mfu) {
+        pb::PlanDetailReply reply;
+        pb::RankedMesh* row = add_mesh(reply, 8, 2);
+        row->set_causal_mfu(0.334);
+        row->set_fp8_mfu(fp8_mfu);
+        std::ostringstream out;
+        print_plan_detail({out, true, false, 200}, reply);
+        return out.str();
+    };
+    EXPECT_THAT(printed(0), testing::Not(HasSubstr("FP8 MFU")));
+    EXPECT_THAT(printed(0.165), testing::ContainsRegex("MFU +FP8 MFU"));
+    EXPECT_THAT(printed(0.165), testing::ContainsRegex("33\\.4 ?% +16\\.5 ?%"));
+}
+
 }  // namespace
 }  // namespace rm

@@ -272,6 +272,15 @@ TEST(DescribeJob, SaysWhichMemoryWasAskedForAndWhatBecameOfIt) {
     pb::Job job = running_job(6);
     JobSpec spec;
     *job.mutable_spec()->mutable_memory() = to_proto(spec).memory();
+    EXPECT_EQ(described(job).find("messages"), std::string::npos) << described(job);
+    spec.messages.ulysses = MessageNumbers::fp8;
+    *job.mutable_spec()->mutable_messages() = to_proto(spec).messages();
+    EXPECT_NE(described(job).find(", messages of ulysses in fp8"), std::string::npos)
+        << described(job);
+    spec.messages.tensor = MessageNumbers::fp8;
+    *job.mutable_spec()->mutable_messages() = to_proto(spec).messages();
+    EXPECT_NE(described(job).find(", messages of ulysses and tensor in fp8"), std::string::npos)
+        << described(job);
     EXPECT_NE(described(job).find("memory      auto\n"), std::string::npos) << described(job);
     spec.memory = {.tile = 512,
                    .chunk = 1024,

@@ -13,6 +13,7 @@ namespace rm::test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* kJob =
     "name: long\nmodel: {preset: llama3-8b}\ndata: {path: /data}\nprecision: bf16\n"
@@ -83,6 +84,22 @@ TEST_F(Plan, AsJsonHasTheSameNumbersForPrograms) {
                 1e-6 * plan.at("seconds").get<double>());
     EXPECT_LE(plan.at("device_bytes").get<double>(), 48e9);
     EXPECT_THAT(json.at("figures").get<std::string>(), HasSubstr("data sheet"));
+}
+
+// An L40S has 362 TFLOP/s in bf16 and 733 in FP8.
+TEST_F(Plan, StatesTheMfuOfBothPeaksOfAJobInFp8) {
+    EXPECT_EQ(run({"FILE", job, "--on", "L40S*8"}).value(), ExitCode::ok);
+    EXPECT_THAT(out.str(), Not(HasSubstr("FP8 MFU")));
+    out.str("");
+    EXPECT_EQ(run({"FILE", job, "--on", "L40S*8", "--set", "precision=fp8"}).value(), ExitCode::ok);
+    EXPECT_THAT(out.str(), HasSubstr("MFU  FP8 MFU"));
+    out.str("");
+    EXPECT_EQ(run({"FILE", job, "--on", "L40S*8", "--set", "precision=fp8", "-o,--output", "json"})
+                  .value(),
+              ExitCode::ok);
+    const auto plan = nlohmann::json::parse(out.str()).at("plans")[0];
+    EXPECT_NEAR(plan.at("causal_mfu").get<double>() / plan.at("fp8_mfu").get<double>(), 733.0 / 362,
+                0.01);
 }
 
 TEST_F(Plan, WhatDoesNotFitIsRejectedWithAChangeThatDoes) {

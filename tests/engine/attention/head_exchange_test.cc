@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <map>
 #include <string>
@@ -47,11 +48,11 @@ RankLayout layout_of(const Heads& heads, int rank, WorkingSet working, int prefe
 class ExchangeRank : public AttentionRank {
 public:
     ExchangeRank(Transport& transport, const Heads& the_heads, const RankLayout& the_layout,
-                 std::unique_ptr<Kernels> backend)
+                 std::unique_ptr<Kernels> backend, MessageNumbers numbers)
         : AttentionRank(transport, the_heads.mesh(), the_layout.memory, std::move(backend)),
           layout(the_layout),
           shapes(the_heads.model(), layout),
-          exchange(streams, memory, the_heads.model(), layout, shapes),
+          exchange(streams, memory, the_heads.model(), layout, shapes, numbers),
           heads(the_heads) {}
 
     TokenStore store(DType dtype, std::int64_t num_heads, std::int64_t dim) {
@@ -90,6 +91,10 @@ using ValueOf = std::function<double(std::int64_t token, std::int64_t head, std:
 double small_value(std::int64_t token, std::int64_t head, std::int64_t d) {
     return static_cast<double>((token * 7 + head * 31 + d * 3) % 61 - 30);
 }
+// e4m3 has each of them in a row of others.
+double code_value(std::int64_t token, std::int64_t head, std::int64_t d) {
+    return static_cast<double>((token * 7 + head * 31 + d * 3) % 31 - 15);
+}
 double random_value(std::int64_t token, std::int64_t head, std::int64_t d) {
     return normal_at(20'261'127, static_cast<std::uint64_t>(head * 10 + d),
                      static_cast<std::uint64_t>(token));
@@ -112,20 +117,22 @@ Numbers numbers(std::int64_t tokens, std::int64_t heads, std::int64_t dim, Token
 class HeadExchanges : public testing::TestWithParam<Heads> {
 protected:
     using Body = std::function<void(ExchangeRank&)>;
-    static void run(const Body& body, std::unique_ptr<Kernels> (*backend)() = make_ref_kernels) {
+    static void run(const Body& body, std::unique_ptr<Kernels> (*backend)() = make_ref_kernels,
+                    MessageNumbers numbers = MessageNumbers::compute) {
         for (const WorkingSet working : {WorkingSet::whole, WorkingSet::windows}) {
             for (const int prefetch : {0, 1, 2}) {
                 if (working == WorkingSet::whole && prefetch > 0) continue;
                 SCOPED_TRACE(format("{}, prefetch {}", to_string(working), prefetch));
                 run_ranks(GetParam().mesh(), [&](Transport& transport, int index) {
                     const RankLayout layout = layout_of(GetParam(), index, working, prefetch);
-                    ExchangeRank rank(transport, GetParam(), layout, backend());
+                    ExchangeRank rank(transport, GetParam(), layout, backend(), numbers);
                     body(rank);
                     rank.finish();
                 });
             }
         }
     }
+    static void run_in_fp8(const Body& body) { run(body, make_ref_kernels, MessageNumbers::fp8); }
     // The rows of a tile as its rank has them.
     static Numbers query_rows(const ExchangeRank& rank, const Tile& tile, std::int64_t dim,
                               const ValueOf& value) {
@@ -180,6 +187,7 @@ protected:
             co_await Arrival(rank.layout.lanes() > 1, [] {});
             sender.send(rank.ops, tile, {q_rows, head_rows, k_rows});
         });
+        sender.finish(rank.ops);
     }
     // Receives what `from` says, a tile at a time, in tensors of `type`; calls check with the rows.
     struct Wanted {
@@ -292,6 +300,54 @@ TEST_P(HeadExchanges, SendEveryRankItsHeadsOnce) {
     });
 }
 
+TEST_P(HeadExchanges, SendAndReturnCodes) {
+    run_in_fp8([](ExchangeRank& rank) {
+        const RankShapes& s = rank.shapes;
+        Attended to(rank);
+        send_all(rank, to, code_value);
+        EXPECT_EQ(rank.read(to.q), attended_queries(rank, kHeadDim, code_value));
+        EXPECT_EQ(rank.read(to.by_head), attended_queries(rank, 1, code_value));
+        EXPECT_EQ(rank.read(to.k), attended_keys(rank, code_value));
+        receive(rank, {to.q, rank.exchange.queries(), s.Hq, DType::f64},
+                [&](const Tile& tile, const Numbers& rows) {
+                    EXPECT_EQ(rows, query_rows(rank, tile, kHeadDim, code_value));
+                });
+        rank.finish();
+        // A row of two numbers is a word of codes and a factor; numbers of heads travel as they
+        // are.
+        const std::int64_t others = rank.layout.ulysses - 1;
+        const std::int64_t per_token = 8 * (2 * s.attended_q + s.attended_kv) + 8 * s.attended_q;
+        std::map<std::string, std::int64_t> expected;
+        if (others > 0) expected = {{"ulysses all_to_all", others * s.T * per_token}};
+        EXPECT_EQ(rank.communicator.counters().bytes_sent, expected);
+    });
+}
+
+// The rows of a rank's own tokens stay as they are.
+TEST_P(HeadExchanges, RoundWhatTravelsAlone) {
+    run_in_fp8([](ExchangeRank& rank) {
+        Attended to(rank);
+        send_all(rank, to, random_value);
+        const Numbers exact = attended_queries(rank, kHeadDim, random_value);
+        const Numbers got = rank.read(to.q);
+        const std::int64_t row = rank.shapes.attended_q * kHeadDim;
+        std::vector<bool> own(usize(rank.shapes.S));
+        for (const Chunk& chunk : rank.layout.chunks) {
+            for (const Tile& tile : chunk) {
+                for (std::int64_t i = 0; i < tile.range.count; ++i)
+                    own[usize(rank.slot_token(tile, i))] = true;
+            }
+        }
+        std::int64_t num_rounded = 0;
+        for (std::size_t i = 0; i < exact.size(); ++i) {
+            const bool is_own = own[i / usize(row)];
+            EXPECT_NEAR(got[i], exact[i], is_own ? 0 : std::abs(exact[i]) / 16 + 1e-3) << i;
+            num_rounded += got[i] != exact[i];
+        }
+        EXPECT_EQ(num_rounded > 0, rank.layout.ulysses > 1);
+    });
+}
+
 INSTANTIATE_TEST_SUITE_P(
     , HeadExchanges,
     testing::Values(Heads{2, 1, 4, 4}, Heads{2, 1, 4, 2}, Heads{2, 1, 4, 1}, Heads{4, 1, 4, 2},
@@ -308,7 +364,8 @@ TEST(HeadExchange, IsLeftOutWhereBothSidesAreTheSame) {
         bool direct = false;
         run_ranks(heads.mesh(), [&](Transport& transport, int rank) {
             const RankLayout layout = layout_of(heads, rank, WorkingSet::whole, 0);
-            const ExchangeRank one(transport, heads, layout, make_ref_kernels());
+            const ExchangeRank one(transport, heads, layout, make_ref_kernels(),
+                                   MessageNumbers::compute);
             if (rank == 0) direct = one.exchange.direct();
         });
         return direct;

@@ -71,6 +71,22 @@ TEST_F(AxesRun, SeparateDocumentsTrainAndEvaluateAsOnOneRank) {
     EXPECT_TRUE(one.steps.back().axes.empty());
 }
 
+// A head of 16 numbers in bf16 is 16 codes and 4 bytes.
+TEST_F(AxesRun, MessagesInFp8AreShorter) {
+    config_.spec.precision = "bf16";
+    const auto numbers = train("numbers").steps.back().axes;
+    config_.spec.messages = {MessageNumbers::fp8, MessageNumbers::fp8};
+    const auto codes = train("codes").steps.back().axes;
+    const auto share = [&](const char* axis) {
+        return static_cast<double>(codes.at(axis).bytes_sent) /
+               static_cast<double>(numbers.at(axis).bytes_sent);
+    };
+    EXPECT_LT(share("ulysses"), 0.7);
+    EXPECT_LT(share("tensor"), 0.85) << "sums are traded as they are";
+    EXPECT_EQ(share("ring"), 1);
+    EXPECT_EQ(share("gradient"), 1);
+}
+
 TEST_F(AxesRun, StoppingAndResumingChangesNoBit) {
     for (const char* precision : {"fp32", "bf16"}) {
         config_.spec.precision = precision;

@@ -12,6 +12,8 @@ namespace {
 
 using Bytes = std::map<std::string, std::int64_t>;
 
+constexpr MessageSpec kCodes{MessageNumbers::fp8, MessageNumbers::fp8};
+
 struct Layout {
     int data = 1;
     int ring = 1;
@@ -25,6 +27,8 @@ struct Layout {
     std::int64_t block = 0;  // elements of embedding and head that travel together
     int keep_every = 1;
     int layers = 3;
+    bool fp8 = false;  // all layers
+    MessageSpec messages = {};
 };
 
 test::RigConfig config_of(const Layout& l, DType type) {
@@ -42,6 +46,12 @@ test::RigConfig config_of(const Layout& l, DType type) {
     config.tile = 64;
     config.vocabulary_block = l.block;
     config.memory.keep_every = l.keep_every;
+    config.messages = l.messages;
+    if (!l.fp8) return config;
+    config.linears = {.fp8 = true, .bf16_layers = 0};
+    config.model.hidden = 64;
+    config.model.head_dim = 16;
+    config.model.feed_forward = 96;
     return config;
 }
 
@@ -59,6 +69,7 @@ public:
           mesh_(config.mesh),
           rank_(rank),
           c_(size_of(type)),
+          w_(layout.fp8 ? 1 : c_),
           table_(make_parameters(config.model, share_of(layout, mesh_, rank))),
           shapes_(config.model, make_rank_layout(config.context, mesh_, rank,
                                                  {.tile_tokens = 64, .chunk_tokens = 64})
@@ -87,33 +98,37 @@ private:
         const auto p = [&](int j) { return part_of(n, group.size(), j % group.size()).count; };
         return (2 * n - p(group.index) - p(group.index + 1)) * e;
     }
-    // (G-1)/G n
-    std::int64_t z(std::int64_t n) const {
-        const int G = group_size(GroupKey::gradient);
-        return n / G * (G - 1);
+    // A row of n numbers of e bytes: as it is, or a byte each, whole words, and a float.
+    static std::int64_t row(MessageNumbers numbers, std::int64_t n, std::int64_t e) {
+        return numbers == MessageNumbers::compute ? n * e : (n + 3) / 4 * 4 + 4;
     }
+    // (G-1)/G n
+    std::int64_t z(std::int64_t n) const { return n / Z() * (Z() - 1); }
+    std::int64_t Z() const { return group_size(GroupKey::gradient); }
 
     // Groups of layers that the backward pass runs again.
     std::int64_t repeated_groups() const { return (L_ + k_ - 1) / k_ - 1; }
     std::int64_t repeated_layers() const { return k_ == 1 ? 0 : repeated_groups() * k_; }
 
     void ulysses(Bytes& bytes) const {
-        const std::int64_t token = shapes_.D * shapes_.attended_q;
-        const std::int64_t kv_token = shapes_.D * shapes_.attended_kv;
-        const std::int64_t forward = (2 * token + 2 * kv_token) * c_;
-        const std::int64_t backward = 2 * token * c_ + shapes_.attended_q * a_ + 2 * kv_token * a_;
+        const std::int64_t head = row(l_.messages.ulysses, shapes_.D, c_);
+        const std::int64_t sum = row(l_.messages.ulysses, shapes_.D, a_);
+        const std::int64_t q = shapes_.attended_q, kv = shapes_.attended_kv;
+        const std::int64_t forward = (2 * q + 2 * kv) * head;
+        const std::int64_t backward = 2 * q * head + q * a_ + 2 * kv * sum;
         bytes["ulysses all_to_all"] = l_.micro_batches * (l_.ulysses - 1) * shapes_.T *
                                       (L_ * (forward + backward) + repeated_layers() * forward);
     }
 
     void tensor(Bytes& bytes) const {
         const std::int64_t P = l_.tensor;
-        const std::int64_t x = shapes_.T / P * (P - 1) * shapes_.C * c_;
+        const std::int64_t tokens = shapes_.T / P * (P - 1), x = tokens * shapes_.C * c_;
+        const std::int64_t in_layers = tokens * row(l_.messages.tensor, shapes_.C, c_);
         const std::int64_t V = table_.vocabulary_blocks;
         const std::int64_t normed = V == 1 ? 1 : 2 * V, looked_up = l_.zero == 3 ? V : 1;
         bytes["tensor all_gather"] =
-            l_.micro_batches *
-            ((L_ * 6 + 2 * repeated_layers() + V + normed) * x + V * (P - 1) * shapes_.T * 24);
+            l_.micro_batches * ((L_ * 6 + 2 * repeated_layers()) * in_layers + (V + normed) * x +
+                                V * (P - 1) * shapes_.T * 24);
         const std::int64_t again = k_ == 1 ? 0 : repeated_groups() * (2 * k_ - 1);
         bytes["tensor all_to_all"] = l_.micro_batches * (L_ * 4 + again + V + looked_up) * x;
         for (const Parameter& p : table_.all) {
@@ -140,8 +155,11 @@ private:
         if (l_.zero == 0) bytes["gradient all_reduce_sum"] += 2 * all * a_;
         if (l_.zero == 1) bytes["gradient reduce_scatter_sum"] += all * a_;
         if (l_.zero >= 2) bytes["gradient reduce_scatter_sum"] += M * (all + twice) * a_;
-        if (l_.zero == 1 || l_.zero == 2) bytes["gradient all_gather"] += all * c_;
+        const std::int64_t layers = z_of_units(table_.layer_unit(0), static_cast<int>(L_));
+        if (l_.zero == 1 || l_.zero == 2)
+            bytes["gradient all_gather"] += (all - layers) * c_ + layers * w_;
         if (l_.zero == 3) gathers(bytes);
+        if (l_.fp8 && l_.zero > 0) bytes["gradient all_gather"] += (Z() - 1) * 7 * L_ * 4;
         bytes["world all_reduce_sum"] += all_reduce(GroupKey::world, table_.norm_elements, a_);
     }
     void gathers(Bytes& bytes) const {
@@ -151,8 +169,8 @@ private:
         const std::int64_t layers = (V == 1 ? 2 * M * L_ - 2 * M + 1 : 2 * M * L_) + again;
         const int heads = V == 1 ? 0 : V - 2;  // blocks of the head, again
         bytes["gradient all_gather"] +=
-            c_ * (layers * z_of_units(table_.layer_unit(0), 1) +
-                  M * z_of_units(table_.embedding_unit, V) + M * z_of_units(table_.head_unit, V) +
+            w_ * layers * z_of_units(table_.layer_unit(0), 1) +
+            c_ * (M * z_of_units(table_.embedding_unit, V) + M * z_of_units(table_.head_unit, V) +
                   M * z_of_units(table_.head_unit, heads));
     }
 
@@ -160,12 +178,15 @@ private:
     void scalars(Bytes& bytes) const {
         bytes["gradient all_reduce_sum"] += all_reduce(GroupKey::gradient, 1, kScalar);
         bytes["world all_reduce_sum"] += 3 * all_reduce(GroupKey::world, 1, kScalar);
+        if (l_.fp8)
+            bytes["world all_reduce_sum"] += all_reduce(GroupKey::world, 11 * 6 * L_, kScalar);
     }
 
     const Layout l_;
     const Mesh mesh_;
     const int rank_;
     const std::int64_t c_;
+    const std::int64_t w_;  // of a layer's weights that travel
     const std::int64_t a_ = 4;
     const ParameterTable table_;
     const RankShapes shapes_;
@@ -222,6 +243,20 @@ INSTANTIATE_TEST_SUITE_P(
             Layout{.data = 2, .tensor = 2, .zero = 2, .block = 512},
             Layout{
                 .data = 2, .ulysses = 2, .tensor = 2, .zero = 3, .micro_batches = 2, .block = 512},
+            // Weights as codes.
+            Layout{.data = 2, .fp8 = true}, Layout{.data = 3, .zero = 1, .fp8 = true},
+            Layout{.data = 2, .tensor = 2, .zero = 2, .micro_batches = 2, .fp8 = true},
+            Layout{.ring = 2, .zero = 3, .micro_batches = 2, .fp8 = true},
+            Layout{.data = 2, .tensor = 2, .zero = 3, .fp8 = true},
+            // Messages as codes.
+            Layout{.ulysses = 4, .kv_heads = 1, .messages = kCodes},
+            Layout{.tensor = 2, .messages = kCodes},
+            Layout{.ring = 2,
+                   .ulysses = 2,
+                   .tensor = 2,
+                   .keep_every = 3,
+                   .layers = 7,
+                   .messages = kCodes},
             // Inputs of every k-th layer.
             Layout{.data = 2, .zero = 3, .micro_batches = 2, .keep_every = 2, .layers = 5},
             Layout{.ulysses = 2, .tensor = 2, .keep_every = 3, .layers = 7},
@@ -229,9 +264,10 @@ INSTANTIATE_TEST_SUITE_P(
         testing::Values(DType::f32, DType::bf16)),
     [](const auto& info) {
         const Layout& l = std::get<0>(info.param);
-        return format("D{}R{}U{}T{}Zero{}Hk{}M{}{}{}{}{}", l.data, l.ring, l.ulysses, l.tensor,
+        return format("D{}R{}U{}T{}Zero{}Hk{}M{}{}{}{}{}{}{}", l.data, l.ring, l.ulysses, l.tensor,
                       l.zero, l.kv_heads, l.micro_batches, l.tied ? "Tied" : "",
-                      l.block > 0 ? "Blocks" : "",
+                      l.block > 0 ? "Blocks" : "", l.fp8 ? "Fp8" : "",
+                      l.messages == kCodes ? "Codes" : "",
                       l.keep_every > 1 ? format("Every{}", l.keep_every) : "",
                       to_string(std::get<1>(info.param)));
     });

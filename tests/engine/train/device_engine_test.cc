@@ -234,6 +234,30 @@ TEST_F(DeviceIdentity, InputsInFp8AreTheSameInWindows) {
     }
 }
 
+// From stage 1 on weights travel as codes, which the device lays out.
+TEST_F(DeviceIdentity, WeightsThatTravelAsCodesChangeNoBit) {
+    RigConfig config = rig_of({.data = 2}, device_backend());
+    config.steps = 2;
+    config.linears = {.fp8 = true, .bf16_layers = 0};
+    test::expect_zero_stages_change_no_bit(config, {1, 3});
+}
+
+// Compute restores codes from memory closed to the host.
+TEST_F(DeviceIdentity, MessagesInFp8AreTheSameInWindows) {
+    for (const Layout& layout : {Layout{.ulysses = 2}, Layout{.tensor = 2}}) {
+        SCOPED_TRACE(name_of(layout));
+        RigConfig config = rig_of(layout, device_backend());
+        config.steps = 2;
+        const RigResult exact = run_rig(config);
+        config.messages = {MessageNumbers::fp8, MessageNumbers::fp8};
+        const RigResult whole = run_rig(config);
+        EXPECT_NE(whole.gradients, exact.gradients) << "nothing is rounded";
+        config.memory.kept = KeptPlace::host;
+        config.memory.working = WorkingSet::windows;
+        expect_same(run_rig(config), whole);
+    }
+}
+
 TEST_F(DeviceIdentity, ChunkSizeChangesNoBit) {
     for (const Layout& layout : {Layout{1, 1, 320}, Layout{1, 2, 256}}) {
         const RigResult small = two_steps(layout, 64, 0);

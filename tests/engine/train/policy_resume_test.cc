@@ -110,7 +110,7 @@ TEST_F(PolicyResume, ChangesNoBitOfARunInFp8) {
     second.tokens = (kSteps - kStepsOfAPart) * second.batch;
     config_.spec.stages.push_back(second);
     config_.spec.precision = "fp8";
-    config_.spec.fp8 = {.recipe = Fp8Recipe::delayed, .bf16_layers = 0};
+    config_.spec.fp8 = {.recipe = Fp8Recipe::delayed, .bf16_layers = 0, .fallback_steps = 0};
     config_.plan.mesh = Mesh::make(1, 2, 1, 1).value();
     train("straight", {on_device()});
     train("resumed", {in_windows(), on_device(), on_host()});

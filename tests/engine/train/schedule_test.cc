@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "base/clock.h"
 #include "engine/memory/arena_planner.h"
@@ -27,6 +28,7 @@ struct ScheduleCase {
     bool tied = false;
     std::int64_t block = 0;  // elements of embedding and head that travel together
     bool rounded = false;    // gradients in bf16
+    MessageSpec messages = {};
 };
 void PrintTo(const ScheduleCase& c, std::ostream* out) {
     *out << c.name;
@@ -44,6 +46,7 @@ StepSchedule record(const ScheduleCase& c, int rank) {
     spec.model.num_kv_heads = c.kv_heads;
     spec.model.tied_head = c.tied;
     spec.vocabulary_block = c.block;
+    spec.messages = c.messages;
     if (c.rounded) spec.types.gradients = DType::bf16;
     if (c.host_state) spec.host = like.get();
     DryRank dry(spec, MetaOptions{.types = like->types(), .like = like.get()});
@@ -163,18 +166,34 @@ MemoryPolicy policy(KeptPlace kept, WorkingSet working, Keep keep, double alpha,
     return p;
 }
 
-// With gradients in bf16.
-void add_rounded_gradients(std::vector<ScheduleCase>& list) {
-    for (const std::string name :
-         {"one_device", "data_zero2", "data_zero3", "tensor_ring_host", "host_state_zero3",
-          "host_state_replicated_heads", "ring_zero3_tied_blocks", "all_windows"}) {
+// Cases of these names again, changed.
+void add_again(std::vector<ScheduleCase>& list, std::initializer_list<const char*> names,
+               const std::string& suffix, const std::function<void(ScheduleCase&)>& change) {
+    for (const std::string name : names) {
         const auto found = std::ranges::find(list, name, &ScheduleCase::name);
         RM_CHECK(found != list.end(), "no case {}", name);
-        ScheduleCase rounded = *found;
-        rounded.name += "_gradients_bf16";
-        rounded.rounded = true;
-        list.push_back(rounded);
+        ScheduleCase again = *found;
+        again.name += suffix;
+        change(again);
+        list.push_back(again);
     }
+}
+
+void add_rounded_gradients(std::vector<ScheduleCase>& list) {
+    add_again(list,
+              {"one_device", "data_zero2", "data_zero3", "tensor_ring_host", "host_state_zero3",
+               "host_state_replicated_heads", "ring_zero3_tied_blocks", "all_windows"},
+              "_gradients_bf16", [](ScheduleCase& c) { c.rounded = true; });
+}
+
+void add_messages_in_fp8(std::vector<ScheduleCase>& list) {
+    add_again(list,
+              {"ulysses", "ring_ulysses_host", "tensor", "tensor_ring_host", "ulysses_windows",
+               "ulysses_windows_again", "tensor_windows", "all_windows", "all_host",
+               "host_state_replicated_heads"},
+              "_messages_fp8", [](ScheduleCase& c) {
+                  c.messages = {MessageNumbers::fp8, MessageNumbers::fp8};
+              });
 }
 
 std::vector<ScheduleCase> cases() {
@@ -209,6 +228,7 @@ std::vector<ScheduleCase> cases() {
     add("ring", mesh(1, 4, 1, 1), 0, device);
     add("ring_host", mesh(1, 4, 1, 1), 1, host);
     add("double_ring", mesh(1, 6, 1, 1, 2), 0, device);
+    add("ulysses", mesh(1, 1, 2, 1), 0, device);
     add("ring_ulysses_host", mesh(1, 2, 2, 1), 2, host);
     add("tensor", mesh(1, 1, 1, 2), 0, device);
     add("tensor_ring_host", mesh(1, 2, 1, 2), 3, host);
@@ -272,6 +292,7 @@ std::vector<ScheduleCase> cases() {
     for (std::size_t i = whole_vocabulary; i < list.size(); ++i)
         list[i].block = 512;
     add_rounded_gradients(list);
+    add_messages_in_fp8(list);
     return list;
 }
 

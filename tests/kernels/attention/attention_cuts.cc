@@ -64,14 +64,18 @@ Outputs run_attention(Kernels& kernels, const CutAttention& a, const Cut& cut) {
     };
     kernels.run(AttentionBegin{.state = state}, h.stream());
     for_each_block([&](const auto& t, const auto& s, const auto& q_runs, const auto& kv_runs) {
-        const AttentionFwd op{.state = {rows(state.acc, t), rows(state.m, t), rows(state.l, t)},
-                              .q = rows(q, t),
-                              .k = rows(k, s),
-                              .v = rows(v, s),
-                              .q_runs = q_runs,
-                              .kv_runs = kv_runs,
-                              .scale = scale};
-        kernels.run(op, h.workspace(op), h.stream());
+        const auto forward = [&]<typename Op>() {
+            const Op op{.state = {rows(state.acc, t), rows(state.m, t), rows(state.l, t)},
+                        .q = rows(q, t),
+                        .k = rows(k, s),
+                        .v = rows(v, s),
+                        .q_runs = q_runs,
+                        .kv_runs = kv_runs,
+                        .scale = scale};
+            kernels.run(op, h.workspace(op), h.stream());
+        };
+        if (a.forward == ForwardIn::compute) return forward.template operator()<AttentionFwd>();
+        forward.template operator()<AttentionFwd8>();
     });
     kernels.run(AttentionFinish{.state = state, .out = out, .lse = lse}, h.stream());
     kernels.run(AttentionDelta{.d_out = d_out, .out = out, .delta = delta}, h.stream());

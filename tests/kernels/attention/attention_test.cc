@@ -66,7 +66,9 @@ TEST(AttentionWorkspace, DoesNotGrowWithTheTokens) {
             const TensorView x(nullptr, kernels->types().compute, {T, 4, 64});
             const AttentionFwd fwd{.q = x, .k = x, .v = x};
             const AttentionBwd bwd{.q = x, .k = x, .v = x};
-            return kernels->workspace_bytes(fwd).value + kernels->workspace_bytes(bwd).value;
+            const AttentionFwd8 fwd8{.q = x, .k = x, .v = x};
+            return kernels->workspace_bytes(fwd).value + kernels->workspace_bytes(fwd8).value +
+                   kernels->workspace_bytes(bwd).value;
         };
         EXPECT_EQ(bytes(1 << 20), bytes(1 << 10));
     }

@@ -45,6 +45,13 @@ void NaiveKernels<T, S>::run(const AttentionFwd& op, Workspace, Stream&) {
     }
 }
 
+// Without its roundings: the yardstick of attention in 8 bits is what they cost.
+template <typename T, typename S>
+void NaiveKernels<T, S>::run(const AttentionFwd8& op, Workspace workspace, Stream& stream) {
+    run(AttentionFwd{op.state, op.q, op.k, op.v, op.q_runs, op.kv_runs, op.scale}, workspace,
+        stream);
+}
+
 template <typename T, typename S>
 void NaiveKernels<T, S>::run(const AttentionFinish& op, Workspace, Stream&) {
     const std::int64_t D = op.out.dim(2);

@@ -25,6 +25,15 @@ TEST(AttentionPick, TakesWideBlocksWhereTheyFillTheDevice) {
     EXPECT_EQ(pick_attention_fwd({.D = 64, .wide_blocks = 1}, kL40S), d64_narrow);
 }
 
+TEST(AttentionPick, HasOneShapeIn8BitsForShortHeads) {
+    using enum AttentionForward8Shape;
+    EXPECT_EQ(pick_attention_fwd_8bit({.D = 128, .wide_blocks = 142}, kL40S),
+              AttentionForward8Shape::d128_wide);
+    EXPECT_EQ(pick_attention_fwd_8bit({.D = 72, .wide_blocks = 141}, kL40S),
+              AttentionForward8Shape::d128_narrow);
+    EXPECT_EQ(pick_attention_fwd_8bit({.D = 64, .wide_blocks = 1000}, kL40S), d64);
+}
+
 TEST(AttentionPick, PadsHeadsToTheCompiledSizes) {
     EXPECT_EQ(head_columns("op", 8), 64);
     EXPECT_EQ(head_columns("op", 64), 64);
@@ -81,6 +90,26 @@ TEST(AttentionRuns, AreCutWhereParametersAreFull) {
     EXPECT_EQ(lists[2].count, 1);
     EXPECT_EQ(lists[2].runs[0].token, 3 * 2 * device::kMaxRuns);
     EXPECT_TRUE(run_lists("op", Runs{}).empty());
+}
+
+TEST(AttentionRuns, AreCutBetweenTilesWhereAListIsFull) {
+    const Runs runs = {{0, 7, 10}, {kPaddingDocument, 0, 3}, {1, 0, 33}, {2, 5, 2}};
+    auto lists = tile_lists("op", runs, 8, 3);  // tiles: 2, 5, 1
+    ASSERT_EQ(lists.size(), 3U);
+    std::vector<int> tiles, firsts, tokens, lengths;
+    for (device::RunList& list : lists) {
+        tiles.push_back(number_tiles(list, 8));
+        for (int i = 0; i < list.count; ++i) {
+            firsts.push_back(list.runs[i].first);
+            tokens.push_back(list.runs[i].token);
+            lengths.push_back(list.runs[i].length);
+        }
+    }
+    EXPECT_EQ(tiles, std::vector({3, 3, 2}));
+    EXPECT_EQ(firsts, std::vector({7, 0, 8, 32, 5}));
+    EXPECT_EQ(tokens, std::vector({0, 13, 21, 45, 46}));
+    EXPECT_EQ(lengths, std::vector({10, 8, 24, 1, 2}));
+    EXPECT_EQ(tile_lists("op", Runs(2 * device::kMaxRuns, {0, 0, 3}), 8, 1000).size(), 2U);
 }
 
 TEST(AttentionRuns, BeyondThirtyTwoBitsAreRefused) {

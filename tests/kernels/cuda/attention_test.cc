@@ -7,8 +7,8 @@
 
 #include "kernels/emu/emu_kernels.h"
 #include "kernels/ref/ref_kernels.h"
+#include "tests/kernels/attention/attention_8bit_problem.h"
 #include "tests/kernels/attention/attention_cuts.h"
-#include "tests/kernels/attention/attention_problem.h"
 #include "tests/kernels/naive.h"
 #include "tests/support/zigzag_runs.h"
 
@@ -44,6 +44,11 @@ std::vector<OpCase> cases() {
         attention_case("zigzag_64", {{2, 1, 64}, ring.front(), ring}),
         attention_case("nobody_sees_128",
                        {{4, 1, 128}, {{0, 0, 65}}, {{{0, 65, 40}}, {{0, 0, 65}}, {{1, 0, 30}}}}),
+        attention_8bit_case("causal_64", {{{2, 2, 64}, causal, {causal}}}),
+        attention_8bit_case("four_heads_share_keys_128",
+                            {{{4, 1, 128}, {{0, 3, 77}}, {{{0, 0, 141}}}}}),
+        attention_8bit_case("head_of_104", {{{4, 1, 104}, {{0, 0, 67}}, {{{0, 0, 67}}}}}),
+        attention_8bit_case("documents_128", {{{2, 1, 128}, documents, {documents}}}),
     };
 }
 
@@ -105,6 +110,7 @@ TEST_P(EmuAttentionCuts, OfCausalAttentionChangeNoBit) {
     const Runs causal = {{0, 0, 200}};
     expect_cuts_change_no_bit({causal, causal, 1, 1, 128});
     expect_cuts_change_no_bit({causal, causal, 4, 1, 64});
+    expect_cuts_change_no_bit({causal, causal, 2, 1, 128, ForwardIn::eight_bits});
 }
 
 TEST_P(EmuAttentionCuts, OfZigzagPiecesAndDocumentsChangeNoBit) {
@@ -132,6 +138,14 @@ TEST(EmuAttention, OfManyDocumentsIsAttentionOfEach) {
     Yardstick(many).expect_as_good(run_emu(many, {}));
     expect_identical(run_attention(*kernels, attention, whole),
                      run_attention(*kernels, attention, halves));
+}
+
+// More blocks of keys than are rounded at a time.
+TEST(EmuAttention, In8BitsTakesMoreKeysThanItsWorkspaceHolds) {
+    const std::int64_t S = 64 * 128 + 70;
+    const OpCase op_case =
+        attention_8bit_case("", {{{16, 1, 64}, {{0, S - 16, 16}}, {{{0, 0, S}}}}});
+    Yardstick(op_case).expect_as_good(run_emu(op_case, {}));
 }
 
 // Covers scores whose exp is out of range, and rows that see no key.

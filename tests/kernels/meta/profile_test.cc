@@ -43,6 +43,75 @@ TEST(MetaKernels, TakeNoTimeWithoutAProfile) {
     EXPECT_EQ(recorder.schedule().items.back().seconds, Seconds{});
 }
 
+// One forward product of T tokens, weights of N x K, on a machine that only records.
+Seconds fp8_seconds(const DeviceProfile& profile, Scaling scaling) {
+    constexpr std::int64_t T = 8192, N = 4096, K = 4096;
+    ScheduleRecorder recorder;
+    const auto kernels = make_meta_kernels(
+        recorder, {.types = {DType::bf16, DType::f32, DType::f32}, .profile = &profile});
+    Device& device = kernels->device();
+    const bool blocks = scaling == Scaling::blocks;
+    const Tensor codes(device, MemoryKind::activations, DType::u8, {T, K});
+    const Tensor scale = blocks ? Tensor(device, MemoryKind::activations, DType::f32, {T, K / 128})
+                                : Tensor(device, MemoryKind::activations, DType::f32, {1});
+    const Tensor y(device, MemoryKind::activations, DType::bf16, {T, N});
+    const Fp8Matrix x{codes, scale};
+    const auto weight = kernels->make_prepared(N, K, fp8_form(x));
+    const auto stream = device.make_stream("compute");
+    kernels->run(Fp8LinearFwd{x, weight.get(), y}, {}, *stream);
+    return recorder.schedule().items.back().seconds;
+}
+
+TEST(MetaKernels, TimeProductsOfBlocksByAKernelOfTheirOwn) {
+    DeviceProfile profile = published_profiles().front();
+    const double flops = 2.0 * 8192 * 4096 * 4096;
+    const OpWork work{.amount = flops, .size = flops};
+    const Seconds whole = fp8_seconds(profile, Scaling::current);
+    const Seconds blocks = fp8_seconds(profile, Scaling::blocks);
+    EXPECT_EQ(whole, seconds_of(profile, "fp8_linear_fwd", work));
+    EXPECT_EQ(blocks, seconds_of(profile, "fp8_block_fwd", work));
+    // The published profiles assume no more than the speed of bf16.
+    EXPECT_EQ(blocks, seconds_of(profile, "linear_fwd", work));
+    EXPECT_GT(blocks.value, 1.5 * whole.value);
+}
+
+TEST(MetaKernels, RefuseToTimeWhatAProfileLacks) {
+    DeviceProfile profile = published_profiles().front();
+    EXPECT_TRUE(computes_fp8_blocks(profile));
+    std::erase_if(profile.ops, [](const OpSpeed& op) { return op.op == "fp8_block_fwd"; });
+    EXPECT_TRUE(check_profile(profile));
+    EXPECT_TRUE(computes_fp8(profile));
+    EXPECT_FALSE(computes_fp8_blocks(profile));
+    EXPECT_THROW(fp8_seconds(profile, Scaling::blocks), CheckError);
+}
+
+TEST(MetaKernels, CountTheScalesOfAWeightsBlocks) {
+    const DeviceProfile profile = published_profiles().front();
+    ScheduleRecorder recorder;
+    const auto kernels = make_meta_kernels(
+        recorder, {.types = {DType::bf16, DType::f32, DType::f32}, .profile = &profile});
+    EXPECT_EQ(kernels->prepared_bytes(256, 144, WeightForm::fp8), Bytes{2 * 256 * 144});
+    EXPECT_EQ(kernels->prepared_bytes(256, 144, WeightForm::fp8_blocks),
+              Bytes{2 * 256 * 144 + 2 * 2 * 2 * 4});
+}
+
+TEST(PublishedProfiles, HaveAttentionIn8BitsWhereThePartMultipliesFp8) {
+    for (DeviceProfile profile : published_profiles()) {
+        SCOPED_TRACE(profile.name);
+        const bool has = profile.fp8_peak_flops > 0;
+        EXPECT_EQ(computes_attention_8bit(profile), has);
+        if (!has) continue;
+        const OpWork long_rows{.amount = 1e12, .size = 32768, .head_dim = 128};
+        const Seconds seconds = seconds_of(profile, AttentionFwd8::kName, long_rows);
+        EXPECT_LT(seconds, seconds_of(profile, AttentionFwd::kName, long_rows));
+        EXPECT_GT(seconds.value, long_rows.amount / profile.fp8_peak_flops);
+        std::erase_if(profile.ops,
+                      [](const OpSpeed& speed) { return speed.op == AttentionFwd8::kName; });
+        EXPECT_TRUE(check_profile(profile)) << "older profiles lack it";
+        EXPECT_FALSE(computes_attention_8bit(profile));
+    }
+}
+
 // Predicted times count the rows that the op moves, not the whole table.
 TEST(OpWork, OfAnEmbeddingIsItsTokensRows) {
     const TensorView tokens(nullptr, DType::i32, {10}), x(nullptr, DType::bf16, {10, 64});

@@ -69,6 +69,12 @@ public:
         watch(
             "prepare", &both, {}, [&] { real_->prepare(weight, *both.real, stream); }, stream);
     }
+    void prepare(const Fp8Matrix& weight, PreparedWeight& prepared, Stream& stream) override {
+        auto& both = dynamic_cast<PairedWeight&>(prepared);
+        meta_->prepare(weight, *both.meta, *meta_stream_);
+        watch(
+            "prepare", &both, {}, [&] { real_->prepare(weight, *both.real, stream); }, stream);
+    }
 
     template <typename Op>
     Bytes scratch_of(const Op& op) const {

@@ -21,6 +21,7 @@ struct At {
 
 // a0 .. a7 and b0 .. b3 of m16n8k16 with 16-bit elements.
 struct Sixteen {
+    using Sum = float;
     static constexpr int kDepth = 16, kNumA = 8, kNumB = 4, kBits = 16;
     static At a(int lane, int i) {
         const int group = lane >> 2, in_group = lane % 4;
@@ -34,6 +35,7 @@ struct Sixteen {
 };
 // a0 .. a15 and b0 .. b7 of m16n8k32 with 8-bit elements.
 struct Eight {
+    using Sum = float;
     static constexpr int kDepth = 32, kNumA = 16, kNumB = 8, kBits = 8;
     static At a(int lane, int i) {
         const int group = lane >> 2, in_group = lane % 4;
@@ -90,12 +92,33 @@ struct E5m2 : Eight {
     static std::uint32_t code(int number) { return code_of(number, e5m2); }
     static constexpr auto mma = [](auto&... x) { mma_e5m2(x...); };
 };
+// The operands have different formats.
+struct E4m3E5m2 : E4m3 {
+    static constexpr int kLargest = E5m2::kLargest;
+    static std::uint32_t code_b(int number) { return E5m2::code(number); }
+    static constexpr auto mma = [](auto&... x) { mma_e4m3_e5m2(x...); };
+};
+struct E5m2E4m3 : E5m2 {
+    static std::uint32_t code_b(int number) { return E4m3::code(number); }
+    static constexpr auto mma = [](auto&... x) { mma_e5m2_e4m3(x...); };
+};
+template <typename F>
+std::uint32_t code_of_b(int number) {
+    if constexpr (requires { F::code_b(number); }) return F::code_b(number);
+    return F::code(number);
+}
+struct S8 : Eight {
+    using Sum = std::int32_t;
+    static constexpr int kLargest = 127;
+    static std::uint32_t code(int number) { return static_cast<std::uint32_t>(number) & 0xff; }
+    static constexpr auto mma = [](auto&... x) { mma_s8(x...); };
+};
 
 template <typename F>
 struct Problem {
     std::array<std::array<std::uint32_t, F::kDepth>, 16> a{};  // codes
     std::array<std::array<std::uint32_t, 8>, F::kDepth> b{};
-    std::array<std::array<float, 8>, 16> d{};
+    std::array<std::array<typename F::Sum, 8>, 16> d{};
 };
 
 // Puts element i into the lowest free bits of its register.
@@ -110,7 +133,7 @@ template <typename F>
 void multiply(Problem<F>& p, std::uint64_t seed = 0) {
     const auto body = [&](void*) {
         std::uint32_t a[4] = {}, b[2] = {};
-        float d[4];
+        typename F::Sum d[4];
         for (int i = 0; i < F::kNumA; ++i) {
             const At at = F::a(lane(), i);
             put<F>(a, i,
@@ -121,7 +144,7 @@ void multiply(Problem<F>& p, std::uint64_t seed = 0) {
             put<F>(b, i,
                    p.b[static_cast<std::size_t>(at.row)][static_cast<std::size_t>(at.column)]);
         }
-        const auto sum = [&](int i) -> float& {
+        const auto sum = [&](int i) -> typename F::Sum& {
             const At at = sum_at(lane(), i);
             return p.d[static_cast<std::size_t>(at.row)][static_cast<std::size_t>(at.column)];
         };
@@ -136,7 +159,7 @@ void multiply(Problem<F>& p, std::uint64_t seed = 0) {
 
 template <typename F>
 class Products : public ::testing::Test {};
-using Formats = ::testing::Types<Bf16, E4m3, E5m2>;
+using Formats = ::testing::Types<Bf16, E4m3, E5m2, E4m3E5m2, E5m2E4m3, S8>;
 TYPED_TEST_SUITE(Products, Formats);
 
 // Sums of products of small integers are exact in any order.
@@ -152,18 +175,18 @@ TYPED_TEST(Products, OfSmallIntegersAreExact) {
             for (std::size_t k = 0; k < F::kDepth; ++k)
                 p.a[i][k] = F::code(a[i][k] = number());
             for (std::size_t j = 0; j < 8; ++j)
-                p.d[i][j] = static_cast<float>(d[i][j] = number());
+                p.d[i][j] = static_cast<typename F::Sum>(d[i][j] = number());
         }
         for (std::size_t k = 0; k < F::kDepth; ++k) {
             for (std::size_t j = 0; j < 8; ++j)
-                p.b[k][j] = F::code(b[k][j] = number());
+                p.b[k][j] = code_of_b<F>(b[k][j] = number());
         }
         multiply(p, seed);
         for (std::size_t i = 0; i < 16; ++i) {
             for (std::size_t j = 0; j < 8; ++j) {
                 for (std::size_t k = 0; k < F::kDepth; ++k)
                     d[i][j] += a[i][k] * b[k][j];
-                EXPECT_EQ(p.d[i][j], static_cast<float>(d[i][j])) << i << ", " << j;
+                EXPECT_EQ(p.d[i][j], static_cast<typename F::Sum>(d[i][j])) << i << ", " << j;
             }
         }
     }
@@ -176,11 +199,11 @@ void expect_codes(Decode decode) {
         Problem<F> p;
         for (std::size_t i = 0; i < 16; ++i)
             p.a[i][first % F::kDepth] = first + static_cast<std::uint32_t>(i);
-        p.b[first % F::kDepth].fill(F::code(1));
+        p.b[first % F::kDepth].fill(code_of_b<F>(1));
         multiply(p);
         for (std::size_t i = 0; i < 16; ++i) {
-            const auto expected = static_cast<float>(decode(static_cast<int>(first + i)));
-            const float got = p.d[i][3];
+            const auto expected = static_cast<double>(decode(static_cast<int>(first + i)));
+            const auto got = static_cast<double>(p.d[i][3]);
             EXPECT_TRUE(got == expected || (std::isnan(got) && std::isnan(expected)))
                 << "code " << first + i << " is " << expected << ", not " << got;
         }
@@ -189,12 +212,27 @@ void expect_codes(Decode decode) {
 
 TEST(Fp8Products, DecodeEveryCodeOfE4m3) {
     expect_codes<E4m3>(e4m3);
+    expect_codes<E4m3E5m2>(e4m3);
     EXPECT_EQ(e4m3(0x7e), 448);
     EXPECT_EQ(e4m3(1), std::ldexp(1, -9));
 }
 
+// 32-bit sums hold what 24 bits of a float would not.
+TEST(Int8Products, DecodeEveryCodeAndSumWithoutRounding) {
+    expect_codes<S8>([](int code) { return code < 128 ? code : code - 256; });
+    Problem<S8> p;
+    for (auto& row : p.a)
+        row.fill(S8::code(-128));
+    for (auto& row : p.b)
+        row.fill(S8::code(127));
+    p.d[9][2] = (1 << 30) + 1;
+    multiply(p);
+    EXPECT_EQ(p.d[9][2], (1 << 30) + 1 - 32 * 128 * 127);
+}
+
 TEST(Fp8Products, DecodeEveryCodeOfE5m2) {
     expect_codes<E5m2>(e5m2);
+    expect_codes<E5m2E4m3>(e5m2);
     EXPECT_EQ(e5m2(0x7b), 57344);
     EXPECT_EQ(e5m2(1), std::ldexp(1, -16));
 }

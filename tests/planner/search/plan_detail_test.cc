@@ -130,6 +130,25 @@ TEST(PlanDetail, RanksTheMeshesOfTheSearchWithThePlansOwnMarked) {
     EXPECT_EQ(chosen, 1);
 }
 
+TEST(PlanDetail, HasTheSharesOfBothPeaksOfAJobInFp8) {
+    PlanningSnapshot snapshot = l40s(1, 1 << 16);
+    EXPECT_EQ(ranking_of(snapshot, plan_of(snapshot)).meshes.front().fp8_mfu, 0);
+    snapshot.pending[0].spec.precision = "fp8";
+    const RankedMesh best = ranking_of(snapshot, plan_of(snapshot)).meshes.front();
+    EXPECT_GT(best.fp8_mfu, 0);
+    EXPECT_NEAR(best.causal_mfu / best.fp8_mfu, 733.0 / 362, 1e-9);
+}
+
+// Eight tensor ranks wait half of a step for tiles.
+TEST(PlanDetail, OfMessagesInFp8IsFasterWhereTilesBoundTheStep) {
+    PlanningSnapshot snapshot = l40s(1, 1 << 16);
+    JobSpec& spec = snapshot.pending[0].spec;
+    spec.parallel = mesh_of(1, 1, 1, 8);
+    const Seconds exact = plan_of(snapshot).predicted.step;
+    spec.messages.tensor = MessageNumbers::fp8;
+    EXPECT_LT(plan_of(snapshot).predicted.step.value, 0.9 * exact.value);
+}
+
 TEST(PlanDetail, OfAMeshThatIsNotRankedSaysWhatWasPlannedThen) {
     const PlanningSnapshot snapshot = l40s(1, 1 << 18);
     Plan plan = plan_of(snapshot);

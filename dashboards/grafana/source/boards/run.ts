@@ -245,6 +245,33 @@ const safety: Section = {
         { expr: `sum by (run) (increase(ringmaster_train_alarms_total{${RUNS}}[$__rate_interval]))`, legend: '{{run}} alarms' },
       ],
     }),
+    graph({
+      title: 'FP8: error of the worst tensor',
+      description: 'Relative error of what is rounded to FP8, by its place in a layer: the largest of all layers. About 0.03 in e4m3 and 0.06 in e5m2 where nothing is wrong.',
+      unit: 'percentunit',
+      width: 8,
+      queries: [{ expr: `max by (run, tensor) (ringmaster_train_fp8_error_ratio{${RUNS}})`, legend: '{{run}} {{tensor}}' }],
+    }),
+    graph({
+      title: 'FP8: numbers lost',
+      description: 'Share of a tensor that became 0 (flushed) or was too large for its scale (saturated), the largest of all layers.',
+      unit: 'percentunit',
+      width: 8,
+      queries: [
+        { expr: `max by (run, tensor) (ringmaster_train_fp8_flushed_ratio{${RUNS}})`, legend: '{{run}} {{tensor}} flushed' },
+        { expr: `max by (run, tensor) (ringmaster_train_fp8_saturated_ratio{${RUNS}})`, legend: '{{run}} {{tensor}} saturated' },
+      ],
+    }),
+    graph({
+      title: 'FP8: layers back in bf16',
+      description: 'Layers that FP8 does not hold for now, and how often a layer left FP8.',
+      unit: 'short',
+      width: 8,
+      queries: [
+        { expr: `max by (run) (ringmaster_train_fp8_fallback_layers{${RUNS}})`, legend: '{{run}} layers' },
+        { expr: `sum by (run) (increase(ringmaster_train_fp8_fallbacks_total{${RUNS}}[$__rate_interval]))`, legend: '{{run}} left FP8' },
+      ],
+    }),
     stacked({
       title: 'Lost time by cause',
       description: 'Seconds lost per second: waiting in the queue, starting, restoring, recomputing, checkpoints, stalls, stragglers, idling.',

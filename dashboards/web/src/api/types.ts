@@ -342,6 +342,7 @@ export interface RankedMesh {
   predicted?: Prediction;
   memory?: MemoryPolicy;
   causalMfu?: number;
+  fp8Mfu?: number;
   cost?: RunCost;
   passedOver?: string;
 }

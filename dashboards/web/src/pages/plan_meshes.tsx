@@ -12,7 +12,12 @@ function keptText(row: RankedMesh): string {
   return `${memory.keep} on ${memory.kept ?? "device"}${memory.working === "windows" ? ", windows" : ""}`;
 }
 
-function Row({ row, place, withCost }: { row: RankedMesh; place: number; withCost: boolean }) {
+interface Shown {
+  cost: boolean;
+  fp8: boolean;
+}
+
+function Row({ row, place, shown }: { row: RankedMesh; place: number; shown: Shown }) {
   const { predicted, cost } = row;
   return (
     <tr class={row.chosen ? "chosen" : ""}>
@@ -34,7 +39,12 @@ function Row({ row, place, withCost }: { row: RankedMesh; place: number; withCos
       <td class="num" data-name="MFU">
         {orNone(row.causalMfu || undefined, percent)}
       </td>
-      {withCost && (
+      {shown.fp8 && (
+        <td class="num" data-name="MFU of FP8">
+          {orNone(row.fp8Mfu || undefined, percent)}
+        </td>
+      )}
+      {shown.cost && (
         <td class="num" data-name="Cost">
           {cost?.money ? money(cost.money, cost.currency) : "–"}
         </td>
@@ -50,7 +60,10 @@ export function Meshes({ ranking }: { ranking: MeshRanking }) {
   const rows = ranking.meshes ?? [];
   const ranked = rows.filter((row) => !row.passedOver);
   const passed = rows.filter((row) => row.passedOver);
-  const withCost = ranked.some((row) => row.cost?.money);
+  const shown = {
+    cost: ranked.some((row) => row.cost?.money),
+    fp8: ranked.some((row) => row.fp8Mfu),
+  };
   const among = ranking.considered ? `${counted(ranking.considered, "way")} to share the work on ` : "";
   const devices = ranking.kind ? `${among}${ranking.devices} ${ranking.kind}, ` : "";
   return (
@@ -64,13 +77,14 @@ export function Meshes({ ranking }: { ranking: MeshRanking }) {
             <th class="num">Device</th>
             <th class="num">Host</th>
             <th class="num">MFU</th>
-            {withCost && <th class="num">Cost</th>}
+            {shown.fp8 && <th class="num">MFU of FP8</th>}
+            {shown.cost && <th class="num">Cost</th>}
             <th>Keeps</th>
           </tr>
         </thead>
         <tbody>
           {ranked.map((row, i) => (
-            <Row key={nameOf(row)} row={row} place={i + 1} withCost={withCost} />
+            <Row key={nameOf(row)} row={row} place={i + 1} shown={shown} />
           ))}
         </tbody>
       </table>

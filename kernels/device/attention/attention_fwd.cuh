@@ -2,13 +2,11 @@
 
 #include <type_traits>
 
-#include "kernels/device/attention_runs.cuh"
-#include "kernels/device/attention_tiles.cuh"
+#include "kernels/device/attention/attention_forward_rows.cuh"
 
 // Attention forward: merges the keys and values of one call into the running state
-// (FlashAttention-2, Dao 2023; online softmax, Milakov and Gimelshein 2018). A block has one head
-// of a tile of queries, a warp 16 of its rows with their state in registers; keys and values
-// stream through shared memory in steps of 64.
+// (FlashAttention-2, Dao 2023). A block has one head of a tile of queries, a warp 16 of its rows
+// with their state in registers; keys and values stream through shared memory in steps of 64.
 //
 // The arithmetic of a row is one softmax step per 64 keys, counted from the start of their run, in
 // local order, and depends on nothing else. So neither the shape of the block, nor where queries
@@ -16,20 +14,9 @@
 // which a row sees nothing multiplies its state by 1 and adds 0.
 namespace rm::device {
 
-constexpr int kSoftmaxKeys = 64;
-
-struct AttentionForwardParams {
-    const std::uint16_t* q;  // (T, Hq, D) bf16
+struct AttentionForwardParams : AttentionQueries {
     const std::uint16_t* k;  // (S, Hk, D) bf16
     const std::uint16_t* v;  // (S, Hk, D) bf16
-    float* acc;              // (T, Hq, D), not normalised
-    float* m;                // (T, Hq), the highest score in powers of two
-    float* l;                // (T, Hq), relative to 2^m
-    int Hq, Hk, D;
-    int group;         // Hq / Hk
-    float scale_log2;  // log2(e) / sqrt(D), usually
-    int num_tiles;     // of queries
-    RunList q_runs, kv_runs;
 };
 
 template <int kHead, int kWarps, int kStages>
@@ -56,10 +43,7 @@ struct AttentionForward {
     using Tile = SharedTile<kStep, kHead>;
     using Scores = RegisterTile<kMmaRows, kStep>;
     using Probabilities = OperandTile<kMmaRows, kStep>;
-    struct State {
-        RegisterTile<kMmaRows, kHead> acc;
-        RowValues<kMmaRows> m, l;
-    };
+    using State = ForwardState<kHead>;
 
     SIMT_FN static void run(const Params& p, Shared& shared) {
         const QueryTask task(p);
@@ -90,8 +74,11 @@ struct AttentionForward {
                 const auto k = shared.k[stage].at(0, 0);
                 if constexpr (kKeepsQueries) mma_ABt(scores, q, k);
                 if constexpr (!kKeepsQueries) mma_ABt<kHead>(scores, shared.q.at(rows.first, 0), k);
-                if (!rows.see_all(keys, kStep)) hide(scores, rows, keys);
-                softmax_step(probabilities, scores, state, p.scale_log2);
+                if (!rows.see_all(keys, kStep)) hide_unseen(scores, rows, keys);
+                RowValues<kMmaRows> keep;
+                softmax_step<0>(scores, keep, state, p.scale_log2);
+                scale_rows(state.acc, keep);
+                to_operand(probabilities, scores);
             }
             if constexpr (kStages == 1) bring_next_keys(p, shared, task, next, more);
             if (active) mma_AB(state.acc, probabilities, shared.v[stage].at(0, 0));
@@ -134,63 +121,6 @@ struct AttentionForward {
     SIMT_FN static void copy(const Params& p, Tile& to, const std::uint16_t* from,
                              const QueryTask& task, const RunTile& keys) {
         copy_async<kThreads>(to, head_rows(from, p.Hk, p.D, task.kv_head, keys.token, keys.count));
-    }
-
-    // Scores of keys that a row does not see become -inf.
-    SIMT_FN static void hide(Scores& scores, const WarpRows& rows, const RunTile& keys) {
-        for_each(scores, [&](float& score, int row, int column, int, int) {
-            if (column >= keys_seen(rows.position + row, keys)) score = -INFINITY;
-        });
-    }
-
-    // Raises m to the highest score of the step, shrinks what was summed before accordingly, and
-    // gives the probabilities relative to the new m. The sum of a row is complete after each step,
-    // not only after the last, so that the state in memory is the state in registers. fmaf where a
-    // compiler could choose: every shape must round alike.
-    SIMT_FN static void softmax_step(Probabilities& probabilities, Scores& scores, State& state,
-                                     float scale_log2) {
-        RowValues<kMmaRows> highest, base, keep, sum;
-        fill(highest, -INFINITY);
-        row_max(highest, scores);
-        SIMT_UNROLL
-        for (int r = 0; r < 2; ++r) {
-            const float before = state.m.x[0][r];
-            const float m = fmaxf(before, highest.x[0][r] * scale_log2);
-            state.m.x[0][r] = m;
-            base.x[0][r] = m == -INFINITY ? 0 : m;  // a row that has seen nothing stays so
-            keep.x[0][r] = simt::exp2(before - base.x[0][r]);
-        }
-        for_each(scores, [&](float& score, int, int, int i, int r) {
-            score = simt::exp2(fmaf(score, scale_log2, -base.x[i][r]));
-        });
-        row_sum(sum, scores);
-        SIMT_UNROLL
-        for (int r = 0; r < 2; ++r)
-            state.l.x[0][r] = fmaf(state.l.x[0][r], keep.x[0][r], sum.x[0][r]);
-        scale_rows(state.acc, keep);
-        to_operand(probabilities, scores);
-    }
-
-    SIMT_FN static void load_state(State& state, const Params& p, int head, const WarpRows& rows) {
-        load(state.acc, head_rows(p.acc, p.Hq, p.D, head, rows.token, rows.count));
-        SIMT_UNROLL
-        for (int r = 0; r < 2; ++r) {
-            const bool inside = fragment_row(2 * r) < rows.count;
-            const std::int64_t row = rows.token + fragment_row(2 * r);
-            state.m.x[0][r] = inside ? p.m[row * p.Hq + head] : -INFINITY;
-            state.l.x[0][r] = inside ? p.l[row * p.Hq + head] : 0;
-        }
-    }
-    SIMT_FN static void store_state(const State& state, const Params& p, int head,
-                                    const WarpRows& rows) {
-        store(head_rows(p.acc, p.Hq, p.D, head, rows.token, rows.count), state.acc);
-        SIMT_UNROLL
-        for (int r = 0; r < 2; ++r) {
-            if (fragment_row(2 * r) >= rows.count || fragment_column(0) != 0) continue;
-            const std::int64_t row = rows.token + fragment_row(2 * r);
-            p.m[row * p.Hq + head] = state.m.x[0][r];
-            p.l[row * p.Hq + head] = state.l.x[0][r];
-        }
     }
 };
 

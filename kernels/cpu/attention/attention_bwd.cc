@@ -4,7 +4,7 @@
 #include <numbers>
 #include <utility>
 
-#include "kernels/cpu/attention_tiles.h"
+#include "kernels/cpu/attention/attention_tiles.h"
 #include "kernels/cpu/block_grid.h"
 
 // Attention backward: one pass over the visible pairs of tiles that sums into d_q, d_k and d_v at

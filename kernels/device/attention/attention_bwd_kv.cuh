@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-#include "kernels/device/attention_bwd.cuh"
+#include "kernels/device/attention/attention_bwd.cuh"
 
 // The gradients of keys and values: d_v += p^T d_out, d_k += d_s^T q, and with atomics
 // d_q += d_s k. A block has one head of a tile of keys, a warp 16 of them with both gradients in

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "kernels/device/attention_runs.cuh"
-#include "kernels/device/attention_tiles.cuh"
+#include "kernels/device/attention/attention_runs.cuh"
+#include "kernels/device/attention/attention_tiles.cuh"
 
 // Shared by both passes of attention backward (FlashAttention-2, Dao 2023): probabilities are
 // computed again from the scores and lse, and with d_p = d_out v^T the gradient of a score is

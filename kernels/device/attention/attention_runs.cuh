@@ -52,6 +52,11 @@ public:
         : list_(list), queries_(queries), run_(queries.see_begin - 1) {}
 
     SIMT_FN bool next(RunTile& keys) {
+        if (!next()) return false;
+        keys = present();
+        return true;
+    }
+    SIMT_FN bool next() {
         at_ += kStep;
         while (at_ >= seen_) {
             if (++run_ >= queries_.see_end) return false;
@@ -61,15 +66,19 @@ public:
             seen_ = run.document == queries_.document ? seen : 0;
             at_ = 0;
         }
+        return true;
+    }
+    SIMT_FN RunTile present() const {
         const TokenRun& run = list_.runs[run_];
-        keys = {run.token + at_,
+        return {run.token + at_,
                 run.length - at_ < kStep ? run.length - at_ : kStep,
                 run.first + at_,
                 run.document,
                 0,
                 0};
-        return true;
     }
+    // The number of the present tile among all of the list.
+    SIMT_FN int tile() const { return list_.runs[run_].first_tile + at_ / kStep; }
 
 private:
     const RunList& list_;

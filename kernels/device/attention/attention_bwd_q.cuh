@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/device/attention_bwd.cuh"
+#include "kernels/device/attention/attention_bwd.cuh"
 
 // The gradient of queries, in order: d_q += d_s k. A pass of its own with queries outer, so that
 // every element is summed by one thread over ascending keys; the scores are computed again (seven

@@ -1,4 +1,4 @@
-#include "engine/model/linears/fp8_sites.h"
+#include "engine/model/linears/fp8_history.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,10 +6,11 @@
 
 namespace rm {
 
-Fp8History::Fp8History(Device& device, const LinearPrecision& precision, std::int64_t num_layers)
-    : precision_(precision), layers_(usize(num_layers)) {
+Fp8History::Fp8History(Device& device, const LinearPrecision& precision,
+                       std::vector<LayerFp8Sites>& layers)
+    : precision_(precision), layers_(layers) {
     if (precision.scaling != Fp8LinearScaling::delayed) return;
-    const std::int64_t sites = num_layers * static_cast<std::int64_t>(kNumFp8Sites);
+    const auto sites = static_cast<std::int64_t>(layers.size() * kNumFp8Sites);
     steps_.resize(usize(sites));
     host_scales_.resize(usize(sites * kScaleStride), 1.0f);
     scales_ = Tensor(device, MemoryKind::workspace, DType::f32, {sites * kScaleStride});
@@ -35,7 +36,7 @@ void Fp8History::end_step(std::span<const float> largest_of_ranks) {
         float largest = 0;
         for (std::size_t i = site; i < largest_of_ranks.size(); i += sites)
             largest = std::max(largest, largest_of_ranks[i]);
-        if (!std::isfinite(largest)) continue;
+        if (!std::isfinite(largest) || largest == 0) continue;
         std::vector<float>& steps = steps_[site];
         if (steps.size() == kHistory) steps.erase(steps.begin());
         steps.push_back(largest);
@@ -44,12 +45,16 @@ void Fp8History::end_step(std::span<const float> largest_of_ranks) {
 }
 
 void Fp8History::forget() {
+    for (std::size_t layer = 0; layer < layers_.size(); ++layer)
+        forget(static_cast<std::int64_t>(layer));
+}
+
+void Fp8History::forget(std::int64_t layer) {
     if (!delayed()) return;
-    for (std::vector<float>& steps : steps_)
-        steps.clear();
-    for (LayerFp8Sites& sites : layers_) {
-        for (Fp8Scaling& site : sites)
-            site.scaling = precision_.has_history ? Scaling::given : Scaling::current;
+    for (std::size_t site = 0; site < kNumFp8Sites; ++site) {
+        steps_[usize(layer) * kNumFp8Sites + site].clear();
+        layers_[usize(layer)][site].scaling =
+            precision_.has_history ? Scaling::given : Scaling::current;
     }
 }
 
