@@ -1,5 +1,6 @@
 #include <string_view>
 
+#include "base/os/end_process.h"
 #include "cli/command_line.h"
 #include "cli/up/daemon.h"
 #include "service/log.h"
@@ -19,11 +20,7 @@ rm::ExitCode run(const rm::CommandLine& line, rm::Console& console) {
                         context.misused ? rm::ExitCode::usage : rm::exit_code_of(code.error()));
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-    if (argc > 1 && std::string_view(argv[1]) == rm::kChildVerb)
-        return rm::run_child(argc - 2, argv + 2);
+int run_line(int argc, char** argv) {
     // Libraries' warnings are not shown: their causes come back as errors, in our words.
     rm::init_logging("ringmaster", rm::LogLevel::error);
     rm::Console console = rm::process_console();
@@ -39,4 +36,12 @@ int main(int argc, char** argv) {
         console.note(rm::format("ringmaster: internal error: {}", error.what()));
         return exit_status(rm::ExitCode::error);
     }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc > 1 && std::string_view(argv[1]) == rm::kChildVerb)
+        return rm::run_child(argc - 2, argv + 2);
+    rm::end_process(run_line(argc, argv));
 }

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/os/end_process.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "controller/daemon.h"
@@ -236,12 +237,7 @@ rm::Status run(const Flags& flags, const sigset_t& signals, const rm::Supervisor
     return {};
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-    if (argc == 3 && argv[1] == std::string_view(rm::kPlanVerb)) {
-        return rm::run_planning_child({std::atoll(argv[2])});
-    }
+int daemon_main(int argc, char** argv) {
     CLI::App app("Ringmaster's controller: jobs, nodes and their history", "ringmaster-controller");
     app.set_version_flag("--version", std::string("ringmaster-controller ") + rm::version());
     Flags flags;
@@ -274,4 +270,13 @@ int main(int argc, char** argv) {
         flags.restore.control.empty() ? "ringmaster-controller" : "ringmaster";
     std::fprintf(stderr, "%s: %s\n", program, status.error().message.c_str());
     return status.error().code == rm::ErrorCode::invalid_argument ? rm::kExitUsage : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc == 3 && argv[1] == std::string_view(rm::kPlanVerb)) {
+        return rm::run_planning_child({std::atoll(argv[2])});
+    }
+    rm::end_process(daemon_main(argc, argv));
 }

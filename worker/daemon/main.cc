@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/os/end_process.h"
 #include "service/log.h"
 #include "service/machine.h"
 #include "worker/agent/stop_ranks.h"
@@ -58,7 +59,7 @@ int run(int argc, char** argv) {
     if (verb == "profile" && argc == 3) return rm::run_profile_child(argv[2]);
     if (verb == "rank" && argc == 4) return rm::run_rank_process(argv[2], std::atoi(argv[3]));
     if (verb == "stop-ranks") return stop_ranks_main(argc - 1, argv + 1);
-    return daemon_main(argc, argv);
+    rm::end_process(daemon_main(argc, argv));
 }
 
 }  // namespace
