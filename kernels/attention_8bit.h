@@ -12,7 +12,7 @@
 #include "kernels/bf16.h"
 #include "kernels/round_fp8.h"
 
-// The roundings of AttentionFwd8 on the host; device kernels give the same codes.
+// The roundings of attention in 8 bits on the host; device kernels give the same codes and numbers.
 //   query       int8 with one scale for a token and head
 //   key         what is left after the centre of its block is taken away, int8 with one scale for a
 //               block of 64 keys of one head. Queries meet the centre unrounded.
@@ -87,6 +87,25 @@ inline std::vector<float> take_centre(std::span<float> k, std::int64_t D) {
     for (std::size_t i = 0; i < k.size(); ++i)
         k[i] -= low[i % usize(D)];
     return low;
+}
+
+// AttentionBwd8 multiplies the numbers that the codes of the forward pass stand for, in bf16. A
+// query of one head, and the keys and values (count, D) of one block and head, become those.
+inline void to_rounded_query(std::span<float> q) {
+    const float scale = round_to_int8(q);
+    for (float& number : q)
+        number = from_bf16(to_bf16(number * scale));
+}
+inline void to_rounded_keys(std::span<float> k, std::int64_t D) {
+    const std::vector<float> centre = take_centre(k, D);
+    const float scale = round_to_int8(k);
+    for (std::size_t i = 0; i < k.size(); ++i)
+        k[i] = from_bf16(to_bf16(std::fma(k[i], scale, centre[i % usize(D)])));
+}
+inline void to_rounded_values(std::span<float> v) {
+    const float scale = round_to_e4m3(v);
+    for (float& number : v)
+        number *= scale;  // bf16 holds it
 }
 
 }  // namespace rm

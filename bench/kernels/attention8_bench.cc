@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "bench/arguments.h"
 #include "bench/commands.h"
+#include "bench/kernels/attention8_cpu.h"
 #include "bench/kernels/attention8_exact.h"
 #include "kernels/bf16.h"
 #include "kernels/cpu/cpu_kernels.h"
@@ -22,7 +23,8 @@ constexpr std::string_view kUsage =
     "of\n"
     "queries, keys and values: of the CPU backend in bf16 and in 8 bits, and of other roundings "
     "to\n"
-    "8 bits, computed in fp64. The last N queries of each context are looked at.\n";
+    "8 bits, computed in fp64. The last N queries of each context are looked at. Then gradients\n"
+    "behind attention in 8 bits against those of attention in bf16.\n";
 
 struct Arguments {
     std::int64_t head_dim = 128, queries = 256;
@@ -95,51 +97,6 @@ std::vector<float> draw(std::uint64_t stream, std::int64_t tokens, std::int64_t 
     return drawn;
 }
 
-TensorView upload(Kernels& kernels, std::vector<Tensor>& tensors, const std::vector<float>& numbers,
-                  std::int64_t tokens, std::int64_t D) {
-    const Tensor& made =
-        tensors.emplace_back(kernels.device(), MemoryKind::activations, DType::bf16,
-                             std::initializer_list{tokens, std::int64_t{1}, D});
-    std::vector<Bf16> narrow(numbers.size());
-    std::transform(numbers.begin(), numbers.end(), narrow.begin(), to_bf16);
-    kernels.device().write(narrow.data(), made);
-    return made;
-}
-
-// Op on the CPU backend.
-template <typename Op>
-AttentionResult on_cpu(Kernels& kernels, const AttentionInput& input) {
-    const std::int64_t T = input.num_queries(), S = input.num_keys(), D = input.D;
-    std::vector<Tensor> tensors;
-    const auto sums = [&](std::initializer_list<std::int64_t> shape) {
-        return tensors.emplace_back(kernels.device(), MemoryKind::activations, DType::f32, shape)
-            .view();
-    };
-    const AttentionState state{sums({T, 1, D}), sums({T, 1}), sums({T, 1})};
-    const TensorView lse = sums({T, 1});
-    const TensorView out = upload(kernels, tensors, input.q, T, D);
-    const std::vector<Run> q_runs = {{0, S - T, T}}, kv_runs = {{0, 0, S}};
-    const Op op{.state = state,
-                .q = upload(kernels, tensors, input.q, T, D),
-                .k = upload(kernels, tensors, input.k, S, D),
-                .v = upload(kernels, tensors, input.v, S, D),
-                .q_runs = q_runs,
-                .kv_runs = kv_runs,
-                .scale = input.scale()};
-    const auto stream = kernels.device().make_stream("attention8");
-    const Bytes size = kernels.workspace_bytes(op);
-    const Buffer workspace = kernels.device().allocate(size, MemoryKind::workspace);
-    kernels.run(AttentionBegin{state}, *stream);
-    kernels.run(op, {workspace.data(), size}, *stream);
-    kernels.run(AttentionFinish{state, out, lse}, *stream);
-    stream->synchronize();
-    AttentionResult result;
-    std::transform(out.as<Bf16>(), out.as<Bf16>() + T * D, std::back_inserter(result.out),
-                   from_bf16);
-    result.lse.assign(lse.as<float>(), lse.as<float>() + T);
-    return result;
-}
-
 // The root of the mean square of the difference, over that of the exact numbers.
 double relative_error(const std::vector<double>& x, const std::vector<double>& exact) {
     double error = 0, size = 0;
@@ -165,14 +122,19 @@ double cosine(const std::vector<double>& x, const std::vector<double>& y) {
     return product / std::sqrt(xx * yy);
 }
 
-void print_row(Kernels& kernels, const Distribution& d, const Arguments& arguments) {
+AttentionInput input_of(const Distribution& d, const Arguments& arguments) {
     const std::int64_t D = arguments.head_dim, T = std::min(arguments.queries, d.context);
-    const AttentionInput input{D, draw(0, T, D, d.context - T, d.q), draw(1, d.context, D, 0, d.k),
-                               draw(2, d.context, D, 0, d.v)};
+    return {D, draw(0, T, D, d.context - T, d.q), draw(1, d.context, D, 0, d.k),
+            draw(2, d.context, D, 0, d.v), draw(3, T, D, 0, as_it_is)};
+}
+
+void print_row(Kernels& kernels, const Distribution& d, const Arguments& arguments) {
+    const AttentionInput input = input_of(d, arguments);
     const AttentionResult exact = exact_attention(input);
     std::cout << format("| {} | {} |", d.name, d.context);
-    for (const AttentionResult& x :
-         {on_cpu<AttentionFwd>(kernels, input), on_cpu<AttentionFwd8>(kernels, input)}) {
+    for (const AttentionProducts products :
+         {AttentionProducts::compute, AttentionProducts::eight_bit}) {
+        const AttentionResult x = on_cpu(kernels, input, {products, products}).result;
         std::cout << format(" {:.3} % | {:.6} | {:.7} |", 100 * relative_error(x.out, exact.out),
                             cosine(x.out, exact.out), absolute_error(x.lse, exact.lse));
     }
@@ -181,6 +143,21 @@ void print_row(Kernels& kernels, const Distribution& d, const Arguments& argumen
           Roundings{.int8 = Int8Scale::power_of_two}, Roundings{.keys = KeyScale::of_a_key}}) {
         const AttentionResult x = rounded_attention(input, roundings);
         std::cout << format(" {:.3} % |", 100 * relative_error(x.out, exact.out));
+    }
+    std::cout << std::endl;
+}
+
+// Behind a forward pass in 8 bits, with the operands as they were and as they were rounded.
+void print_gradients(Kernels& kernels, const Distribution& d, const Arguments& arguments) {
+    using enum AttentionProducts;
+    const AttentionInput input = input_of(d, arguments);
+    const AttentionOnCpu plain = on_cpu(kernels, input, {compute, compute});
+    std::cout << format("| {} | {} |", d.name, d.context);
+    for (const AttentionProducts backward : {compute, eight_bit}) {
+        const AttentionOnCpu x = on_cpu(kernels, input, {eight_bit, backward});
+        std::cout << format(
+            " {:.2} % | {:.2} % | {:.2} % |", 100 * relative_error(x.d_q, plain.d_q),
+            100 * relative_error(x.d_k, plain.d_k), 100 * relative_error(x.d_v, plain.d_v));
     }
     std::cout << std::endl;
 }
@@ -203,6 +180,11 @@ int run_attention8(std::span<char*> words) {
                      "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n";
         for (const Distribution& distribution : distributions())
             print_row(*kernels, distribution, a);
+        std::cout
+            << "\n| q, k, v | context | operands as they were: d_q | d_k | d_v | as rounded: d_q "
+               "| d_k | d_v |\n|---|---|---|---|---|---|---|---|\n";
+        for (const Distribution& distribution : distributions())
+            print_gradients(*kernels, distribution, a);
         return 0;
     });
 }

@@ -13,6 +13,7 @@ namespace rm::bench {
 struct AttentionInput {
     std::int64_t D = 0;
     std::vector<float> q, k, v;  // (T, D), (S, D)
+    std::vector<float> d_out;    // (T, D)
 
     std::int64_t num_queries() const { return static_cast<std::int64_t>(q.size()) / D; }
     std::int64_t num_keys() const { return static_cast<std::int64_t>(k.size()) / D; }

@@ -63,7 +63,10 @@ def parse():
     parser.add_argument("--only", nargs="+", default=[name for name, _ in RECIPES], metavar="NAME")
     parser.add_argument("--runs", type=pathlib.Path)
     parser.add_argument("--curves", type=pathlib.Path)
-    return parser.parse_args()
+    args = parser.parse_args()
+    if "bf16" not in args.only:
+        parser.error("--only has no 'bf16', which the others are compared with")
+    return args
 
 
 def config_of(args, recipe, seed, run_dir):

@@ -95,6 +95,13 @@ void Attention::merge(const AttentionFwd& op) const {
     ops_(AttentionFwd8{op.state, op.q, op.k, op.v, op.q_runs, op.kv_runs, op.scale});
 }
 
+// The gradients of that.
+void Attention::differentiate(const AttentionBwd& op) const {
+    if (numbers_ == AttentionNumbers::compute) return ops_(op);
+    ops_(AttentionBwd8{op.q, op.k, op.v, op.d_out, op.lse, op.delta, op.q_runs, op.kv_runs,
+                       op.scale, op.d_q, op.d_k, op.d_v});
+}
+
 // Steps 7-9 for every query.
 void Attention::attend(const SequenceRuns& runs, QueryKeyValue& attended, Output& to,
                        LayerPass pass) {
@@ -188,9 +195,9 @@ void AttentionBackward::attend(OutGradients& gradients, TokenStore& d_q_store) {
             const std::size_t query = runs_.by_keys[i].inner;
             windows.open();
             if (runs_.first_of_queries[query] == i) run(FillZero{d_q.rows()});
-            run(AttentionBwd{q.rows(), source.kv.k, source.kv.v, d_out.rows(), lse.rows(),
-                             delta.rows(), runs_.query_chunks[query].runs, source.kv.runs,
-                             a_.scale_, d_q.rows(), source.d_k, source.d_v});
+            a_.differentiate({q.rows(), source.kv.k, source.kv.v, d_out.rows(), lse.rows(),
+                              delta.rows(), runs_.query_chunks[query].runs, source.kv.runs,
+                              a_.scale_, d_q.rows(), source.d_k, source.d_v});
             windows.close();
         }
         kv_->done();

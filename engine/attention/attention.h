@@ -48,6 +48,7 @@ private:
     TokenWindow group_window(const SequenceRuns& runs, TokenStore& store, RowAccess access);
     std::unique_ptr<KvStream> key_values(const SequenceRuns& runs, KeyValue& own);
     void merge(const AttentionFwd& op) const;
+    void differentiate(const AttentionBwd& op) const;
     void attend(const SequenceRuns& runs, QueryKeyValue& attended, Output& to, LayerPass pass);
 
     StepMemory& memory_;

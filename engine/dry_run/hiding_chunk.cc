@@ -18,10 +18,7 @@ public:
 
     bool hides_forward(std::int64_t tokens) const {
         const double rows = bytes(tokens, shapes_.attended_kv * shapes_.D, types_.compute);
-        const double seconds = numbers_ == AttentionNumbers::eight_bit
-                                   ? attention<AttentionFwd8>(tokens)
-                                   : attention<AttentionFwd>(tokens);
-        return seconds >= 2 * transfer("upload", rows);
+        return attention<AttentionFwd, AttentionFwd8>(tokens) >= 2 * transfer("upload", rows);
     }
     bool hides_backward(std::int64_t tokens) const {
         const std::int64_t width = shapes_.attended_q * shapes_.D;
@@ -30,7 +27,8 @@ public:
         const double numbers = bytes(tokens, shapes_.attended_q, types_.accum);
         const double up = 2 * transfer("upload", rows) + transfer("upload", sums) +
                           2 * transfer("upload", numbers);
-        return attention<AttentionBwd>(tokens) >= std::max(up, transfer("download", sums));
+        return attention<AttentionBwd, AttentionBwd8>(tokens) >=
+               std::max(up, transfer("download", sums));
     }
 
 private:
@@ -40,9 +38,13 @@ private:
     double transfer(std::string_view way, double bytes) const {
         return seconds_of(profile_, way, work_of_bytes(bytes)).value;
     }
+    template <typename Op, typename Op8>
+    double attention(std::int64_t tokens) const {
+        return numbers_ == AttentionNumbers::eight_bit ? pairs<Op8>(tokens) : pairs<Op>(tokens);
+    }
     // The time of all pairs of a chunk of queries and one of keys.
     template <typename Op>
-    double attention(std::int64_t tokens) const {
+    double pairs(std::int64_t tokens) const {
         const auto keys = static_cast<double>(tokens);
         const double flops =
             Op::kFlopsPerPair * keys * keys * static_cast<double>(shapes_.attended_q * shapes_.D);

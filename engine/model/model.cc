@@ -77,8 +77,10 @@ void add_attention(MostWorkspace& most, const RankShapes& s, const RankLayout& l
     const TensorView row = most.accum({chunk, s.attended_q});
     const TensorView kv = most.compute({keys, s.attended_kv, s.D});
     const TensorView kv_sum = most.accum({keys, s.attended_kv, s.D});
-    if (numbers == AttentionNumbers::eight_bit)
+    if (numbers == AttentionNumbers::eight_bit) {
         most.add(AttentionFwd8{{q_sum, row, row}, q, kv, kv, {}, {}, 1});
+        most.add(AttentionBwd8{q, kv, kv, q, row, row, {}, {}, 1, q_sum, kv_sum, kv_sum});
+    }
     most.add(AttentionFwd{{q_sum, row, row}, q, kv, kv, {}, {}, 1});
     most.add(AttentionBwd{q, kv, kv, q, row, row, {}, {}, 1, q_sum, kv_sum, kv_sum});
 }

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "kernels/bf16.h"
+#include "kernels/cpu/elements.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/simd/loops.h"
 #include "kernels/cpu/workers.h"
@@ -28,11 +29,13 @@ struct Context {
 template <typename Visit>
 void with_rows(std::string_view op, const TensorView& tensor, const Context& context,
                const Visit& visit) {
-    const DType dtype = tensor.dtype();
-    if (dtype == DType::f32) return visit.template operator()<float>(context.loops.rows_f32);
-    RM_CHECK(dtype == DType::bf16, "{}: cpu computes in f32 or bf16, not in {}", op,
-             to_string(dtype));
-    visit.template operator()<Bf16>(context.loops.rows_bf16);
+    with_element(op, tensor.dtype(), [&]<typename E>() {
+        if constexpr (std::is_same_v<E, float>) {
+            visit.template operator()<float>(context.loops.rows_f32);
+        } else {
+            visit.template operator()<Bf16>(context.loops.rows_bf16);
+        }
+    });
 }
 
 // A weight W (N, K) as both products want it. In FP8 these hold the numbers that it is rounded to,

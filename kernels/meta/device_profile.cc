@@ -54,13 +54,15 @@ constexpr std::array kFp8Ops = {Quantize::kName, Fp8Scales::kName, Fp8LinearFwd:
 constexpr std::array kFp8BlockOps = {Quantize::kBlockName, Fp8LinearFwd::kBlockName,
                                      Fp8LinearBwdInput::kBlockName, Fp8LinearBwdWeight::kBlockName};
 
+constexpr std::array kAttention8Ops = {AttentionFwd8::kName, AttentionBwd8::kName};
+
 using OpNames = std::span<const std::string_view>;
 
 bool may_lack(std::string_view op) {
     const auto has = [op](OpNames ops) {
         return std::find(ops.begin(), ops.end(), op) != ops.end();
     };
-    return has(kFp8Ops) || has(kFp8BlockOps) || op == AttentionFwd8::kName;
+    return has(kFp8Ops) || has(kFp8BlockOps) || has(kAttention8Ops);
 }
 
 bool has_speeds_of(const DeviceProfile& profile, OpNames ops) {
@@ -94,7 +96,7 @@ bool computes_fp8_blocks(const DeviceProfile& profile) {
 }
 
 bool computes_attention_8bit(const DeviceProfile& profile) {
-    return !speeds_of(profile, AttentionFwd8::kName).empty();
+    return has_speeds_of(profile, kAttention8Ops);
 }
 
 std::vector<std::string_view> profiled_ops() {

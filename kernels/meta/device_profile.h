@@ -75,7 +75,7 @@ Seconds seconds_of(const DeviceProfile& profile, std::string_view op, const OpWo
 bool computes_fp8(const DeviceProfile& profile);
 // Likewise of those on operands with scales of blocks.
 bool computes_fp8_blocks(const DeviceProfile& profile);
-// Likewise of AttentionFwd8.
+// Likewise of AttentionFwd8 and AttentionBwd8.
 bool computes_attention_8bit(const DeviceProfile& profile);
 
 // The speeds of one op, found once; of a dry run, which asks the same again and again.

@@ -223,12 +223,14 @@ void ProfileSampler::attention(const AttentionShape& a) {
     const double scale = 1 / std::sqrt(static_cast<double>(D));
     add(shape,
         [=](std::int64_t) { return AttentionFwd{state, q, k, v, *q_runs, *kv_runs, scale}; });
-    if (kernels_.computes_fp8()) {
-        add(shape,
-            [=](std::int64_t) { return AttentionFwd8{state, q, k, v, *q_runs, *kv_runs, scale}; });
-    }
+    const AttentionBwd backward{q,       k,        v,     d_out, lse, delta,
+                                *q_runs, *kv_runs, scale, d_q,   d_k, d_v};
+    add(shape, [=](std::int64_t) { return backward; });
+    if (!kernels_.computes_fp8()) return;
+    add(shape,
+        [=](std::int64_t) { return AttentionFwd8{state, q, k, v, *q_runs, *kv_runs, scale}; });
     add(shape, [=](std::int64_t) {
-        return AttentionBwd{q, k, v, d_out, lse, delta, *q_runs, *kv_runs, scale, d_q, d_k, d_v};
+        return AttentionBwd8{q, k, v, d_out, lse, delta, *q_runs, *kv_runs, scale, d_q, d_k, d_v};
     });
 }
 

@@ -84,7 +84,8 @@ std::vector<SpeedPoint> attention_points(double best) {
 // attention in bf16 is assumed to reach: on an L40S 362 TFLOP/s, 0.49 of 733. On Hopper that is a
 // guess.
 constexpr double kGainOf8Bits = 2;
-constexpr Bytes kKeyBlocks{std::int64_t{20} << 20};  // 128 blocks of 8 heads of 128
+constexpr Bytes kKeyBlocks{std::int64_t{20} << 20};    // 128 blocks of 8 heads of 128
+constexpr Bytes kRoundedRows{std::int64_t{96} << 20};  // 4,096 queries of 64 heads, 8,192 keys of 8
 
 void add_attention(const Published& part, std::string_view op, double share,
                    std::vector<OpSpeed>& speeds) {
@@ -95,6 +96,11 @@ void add_attention(const Published& part, std::string_view op, double share,
                           .overhead = kLaunch,
                           .points = attention_points(share * of_best * part.peak_flops)});
     }
+}
+
+void set_workspace(std::string_view op, Bytes workspace, std::vector<OpSpeed>& speeds) {
+    for (OpSpeed& speed : speeds)
+        if (speed.op == op) speed.workspace = workspace;
 }
 
 OpSpeed speed_on(const Published& part, std::string_view op) {
@@ -141,16 +147,18 @@ DeviceProfile profile_of(const Published& part) {
     profile.prepared_copies = 1;  // bf16 as it is
     for (const std::string_view op : profiled_ops()) {
         const bool fp8 =
-            op.starts_with("quantize") || op.starts_with("fp8_") || op == AttentionFwd8::kName;
+            op.starts_with("quantize") || op.starts_with("fp8_") || op.ends_with("_8bit");
         if (fp8 && part.fp8_flops == 0) continue;
         if (op == "attention_fwd") {
             add_attention(part, op, part.reached.attention_fwd, profile.ops);
         } else if (op == AttentionFwd8::kName) {
             add_attention(part, op, kGainOf8Bits * part.reached.attention_fwd, profile.ops);
-            for (OpSpeed& speed : profile.ops)
-                if (speed.op == op) speed.workspace = kKeyBlocks;
+            set_workspace(op, kKeyBlocks, profile.ops);
         } else if (op == "attention_bwd") {
             add_attention(part, op, part.reached.attention_bwd, profile.ops);
+        } else if (op == AttentionBwd8::kName) {
+            add_attention(part, op, part.reached.attention_bwd, profile.ops);
+            set_workspace(op, kRoundedRows, profile.ops);
         } else {
             profile.ops.push_back(speed_on(part, op));
         }

@@ -42,6 +42,7 @@
     X(AttentionFinish)       \
     X(AttentionDelta)        \
     X(AttentionBwd)          \
+    X(AttentionBwd8)         \
     X(FillZero)              \
     X(Copy)                  \
     X(Add)                   \

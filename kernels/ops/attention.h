@@ -112,7 +112,12 @@ struct AttentionDelta {
     }
 };
 
-struct AttentionBwd {
+// Probabilities are made again from q, k and lse. In 8 bits q, k and v count as the numbers that
+// the codes of AttentionFwd8 stand for, in bf16, so that the probabilities of a row add up to 1 and
+// delta fits them; products are those of the compute type. Cutting a call at multiples of 64 keys
+// from the start of their runs changes no bit.
+template <AttentionProducts kProducts>
+struct AttentionBackwardOp {
     TensorView q;
     TensorView k;
     TensorView v;
@@ -126,7 +131,8 @@ struct AttentionBwd {
     TensorView d_k;  // summed into
     TensorView d_v;  // summed into
 
-    static constexpr std::string_view kName = "attention_bwd";
+    static constexpr std::string_view kName =
+        kProducts == AttentionProducts::compute ? "attention_bwd" : "attention_bwd_8bit";
     static constexpr OpClass kClass = OpClass::attention;
     static constexpr bool kTakesWorkspace = true;
     void operands(Operands& all) const {
@@ -142,5 +148,14 @@ struct AttentionBwd {
     double flops(double pairs) const { return attention_flops(q, kFlopsPerPair, pairs); }
     double flops() const { return flops(pairs_of(*this)); }
 };
+using AttentionBwd = AttentionBackwardOp<AttentionProducts::compute>;
+using AttentionBwd8 = AttentionBackwardOp<AttentionProducts::eight_bit>;
+
+// The same call on other queries, keys and values: those that are rounded already.
+inline AttentionBwd on_rounded(const AttentionBwd8& op, const TensorView& q, const TensorView& k,
+                               const TensorView& v) {
+    return {q,         k,          v,        op.d_out, op.lse, op.delta,
+            op.q_runs, op.kv_runs, op.scale, op.d_q,   op.d_k, op.d_v};
+}
 
 }  // namespace rm

@@ -2,7 +2,7 @@
 
 #include "kernels/ref/ref_ops.h"
 
-// Attention forward with the roundings of kernels/attention_8bit.h, and all else in fp64.
+// Attention with the roundings of kernels/attention_8bit.h, and all else in fp64.
 namespace rm::ref {
 namespace {
 
@@ -104,6 +104,31 @@ void merge_block(const AttentionFwd8& op, const RefKeyBlock& block, std::int32_t
     }
 }
 
+// A copy of x (tokens, heads, D) in which round(numbers) has rounded each head of each part. A part
+// is one token where `part` is 1, else as many tokens of a run, counted from its start.
+template <typename Round>
+std::vector<double> rounded_copy(const TensorView& x, std::span<const Run> runs, std::int64_t part,
+                                 const Round& round) {
+    const std::int64_t heads = x.dim(1), D = x.dim(2);
+    std::vector<double> copy(x.as<double>(), x.as<double>() + x.num_elements());
+    std::int64_t token = 0;
+    for (const Run& run : runs) {
+        for (std::int64_t first = 0; first < run.length; first += part) {
+            const std::int64_t count = std::min(part, run.length - first);
+            for (std::int64_t head = 0; head < heads; ++head) {
+                std::vector<float> numbers = narrowed(x, token + first, count, head);
+                round(numbers);
+                for (std::int64_t i = 0; i < count * D; ++i) {
+                    const std::int64_t row = (token + first + i / D) * heads + head;
+                    copy[usize(row * D + i % D)] = numbers[usize(i)];
+                }
+            }
+        }
+        token += run.length;
+    }
+    return copy;
+}
+
 }  // namespace
 
 void run(const AttentionFwd8& op, const Dims& dims) {
@@ -119,6 +144,18 @@ void run(const AttentionFwd8& op, const Dims& dims) {
         }
         token += run.length;
     }
+}
+
+void run(const AttentionBwd8& op, const Dims& dims) {
+    std::vector<double> q = rounded_copy(op.q, op.q_runs, 1, to_rounded_query);
+    std::vector<double> k =
+        rounded_copy(op.k, op.kv_runs, kAttentionBlock,
+                     [D = dims["D"]](std::vector<float>& block) { to_rounded_keys(block, D); });
+    std::vector<double> v = rounded_copy(op.v, op.kv_runs, kAttentionBlock, to_rounded_values);
+    const auto view = [](std::vector<double>& numbers, const TensorView& like) {
+        return TensorView(numbers.data(), DType::f64, {like.dim(0), like.dim(1), like.dim(2)});
+    };
+    run(on_rounded(op, view(q, op.q), view(k, op.k), view(v, op.v)), dims);
 }
 
 }  // namespace rm::ref

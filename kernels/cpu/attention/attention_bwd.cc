@@ -4,7 +4,9 @@
 #include <numbers>
 #include <utility>
 
+#include "kernels/attention_8bit.h"
 #include "kernels/cpu/attention/attention_tiles.h"
+#include "kernels/cpu/attention/rounded_tile.h"
 #include "kernels/cpu/block_grid.h"
 
 // Attention backward: one pass over the visible pairs of tiles that sums into d_q, d_k and d_v at
@@ -56,7 +58,9 @@ std::int64_t block_tiles(std::int64_t q_tiles, std::int64_t kv_tiles, std::int64
 
 class Backward : AttentionOverTiles<AttentionBwd, Layout> {
 public:
-    using AttentionOverTiles::AttentionOverTiles;
+    Backward(const AttentionBwd& op, AttentionProducts products, const Layout& layout,
+             Context& context)
+        : AttentionOverTiles(op, layout, context), products_(products) {}
 
     void run() {
         const std::int64_t size =
@@ -95,13 +99,30 @@ private:
                 if (!sees(q, kv)) return;
                 any = true;
                 if (std::exchange(packed[i], true)) return;
-                loops_.pack_kv_bwd(tokens_of(op_.k, kv, kv_head), tokens_of(op_.v, kv, kv_head),
-                                   packed_kv(worker, i));
+                pack_keys(kv, kv_head, packed_kv(worker, i));
             });
             if (!any) return;
             for (std::int64_t i = 0; i < sizes_.group(); ++i)
                 query_tile(q, keys, kv_head * sizes_.group() + i, worker);
         });
+    }
+
+    void pack_keys(const RunTile& kv, std::int64_t head, float* to) const {
+        if (products_ == AttentionProducts::compute)
+            return loops_.pack_kv_bwd(tokens_of(op_.k, kv, head), tokens_of(op_.v, kv, head), to);
+        const auto round = [D = sizes_.D](std::vector<float>& k) { to_rounded_keys(k, D); };
+        const RoundedTile k(op_.k, kv, head, round), v(op_.v, kv, head, to_rounded_values);
+        loops_.pack_kv_bwd(k.tokens(), v.tokens(), to);
+    }
+    void pack_queries(const RunTile& tile, std::int64_t head, float* to) const {
+        const simd::AttentionTokens d_out = tokens_of(op_.d_out, tile, head);
+        if (products_ == AttentionProducts::compute)
+            return loops_.pack_query_bwd(tokens_of(op_.q, tile, head), d_out, to);
+        const auto round = [D = usize(sizes_.D)](std::vector<float>& q) {
+            for (std::size_t at = 0; at < q.size(); at += D)
+                to_rounded_query(std::span(q).subspan(at, D));
+        };
+        loops_.pack_query_bwd(RoundedTile(op_.q, tile, head, round).tokens(), d_out, to);
     }
 
     float* packed_kv(int worker, std::size_t i) const {
@@ -117,7 +138,7 @@ private:
         for (std::int64_t i = 0; i < q.count; ++i)
             delta[i] = op_.delta.as<float>()[row + i * Hq];
         float* packed = layout_.query + worker * Loops::kQueryBwd * layout_.tile_floats;
-        loops_.pack_query_bwd(tokens_of(op_.q, q, head), tokens_of(op_.d_out, q, head), packed);
+        pack_queries(q, head, packed);
         simd::AttentionBwdTile tile{.rows = q.count,
                                     .D = D,
                                     .scale = static_cast<float>(op_.scale),
@@ -150,21 +171,39 @@ private:
             rest[i] = std::isinf(value) ? 0 : static_cast<float>(value - lse[i]);
         }
     }
+
+    const AttentionProducts products_;
 };
+
+template <typename Op>
+Layout layout_of(const Op& op, const Context& context, Scratch& scratch) {
+    return {sizes_of(op), attention_loops(context, op.q.dtype()), context.workers.count(), scratch};
+}
+template <typename Op>
+Bytes used_by(const Op& op, const Context& context) {
+    Scratch scratch;
+    layout_of(op, context, scratch);
+    return scratch.used();
+}
 
 }  // namespace
 
 Bytes scratch_bytes(const AttentionBwd& op, const Context& context) {
-    Scratch scratch;
-    const Layout layout(sizes_of(op), attention_loops(context, op.q.dtype()),
-                        context.workers.count(), scratch);
-    return scratch.used();
+    return used_by(op, context);
+}
+Bytes scratch_bytes(const AttentionBwd8& op, const Context& context) {
+    return used_by(op, context);
 }
 void run(const AttentionBwd& op, Workspace workspace, Context& context) {
     Scratch scratch(workspace);
-    const Layout layout(sizes_of(op), attention_loops(context, op.q.dtype()),
-                        context.workers.count(), scratch);
-    Backward(op, layout, context).run();
+    const Layout layout = layout_of(op, context, scratch);
+    Backward(op, AttentionProducts::compute, layout, context).run();
+}
+void run(const AttentionBwd8& op, Workspace workspace, Context& context) {
+    Scratch scratch(workspace);
+    const Layout layout = layout_of(op, context, scratch);
+    const AttentionBwd call = on_rounded(op, op.q, op.k, op.v);  // tiles are rounded when packed
+    Backward(call, AttentionProducts::eight_bit, layout, context).run();
 }
 
 }  // namespace rm::cpu

@@ -1,6 +1,6 @@
 #include "kernels/attention_8bit.h"
 #include "kernels/cpu/attention/attention_forward.h"
-#include "kernels/cpu/elements.h"
+#include "kernels/cpu/attention/rounded_tile.h"
 
 // Attention forward in 8 bits. Codes are f32 numbers here, whose products of int8 and sums are
 // exact as on a device.
@@ -70,23 +70,6 @@ public:
     }
 
 private:
-    // (count, D)
-    std::vector<float> widened(const TensorView& x, const RunTile& tile, std::int64_t head) const {
-        std::vector<float> numbers(usize(tile.count * D_));
-        const auto widen = [&]<typename E>() {
-            for (std::int64_t row = 0; row < tile.count; ++row) {
-                const E* from = x.as<E>() + ((tile.token + row) * x.dim(1) + head) * D_;
-                for (std::int64_t d = 0; d < D_; ++d)
-                    numbers[usize(row * D_ + d)] = value_of(from[d]);
-            }
-        };
-        if (x.dtype() == DType::f32) {
-            widen.template operator()<float>();
-        } else {
-            widen.template operator()<Bf16>();
-        }
-        return numbers;
-    }
     static void store_column(std::span<const float> numbers, float* to) {
         for (std::size_t d = 0; d < numbers.size(); ++d)
             to[d * usize(kTile)] = numbers[d];

@@ -29,30 +29,51 @@ std::vector<device::RunList> run_lists(std::string_view op, std::span<const Run>
     return lists;
 }
 
-std::vector<device::RunList> tile_lists(std::string_view op, std::span<const Run> runs, int rows,
-                                        int max_tiles) {
+namespace {
+
+// The runs in lists of which each takes as many tokens as room(list, token) says that fit from
+// `token` on; an empty one takes some.
+template <typename Room>
+std::vector<device::RunList> cut_lists(std::string_view op, std::span<const Run> runs,
+                                       const Room& room) {
     std::vector<device::RunList> lists;
-    std::int64_t room = 0;  // tiles of the last list
-    const auto add = [&](device::TokenRun rest) {
-        while (rest.length > 0) {
-            if (room == 0 || lists.back().count == device::kMaxRuns) {
-                lists.emplace_back();
-                room = max_tiles;
-            }
-            device::TokenRun part = rest;
-            part.length = static_cast<int>(std::min<std::int64_t>(rest.length, room * rows));
-            lists.back().runs[lists.back().count++] = part;
-            room -= ceil_div(part.length, rows);
-            rest.first += part.length;
-            rest.token += part.length;
-            rest.length -= part.length;
-        }
+    const auto is_full = [&](int token) {
+        return lists.empty() || lists.back().count == device::kMaxRuns ||
+               room(lists.back(), token) <= 0;
     };
     for (const device::RunList& list : run_lists(op, runs)) {
-        for (int i = 0; i < list.count; ++i)
-            add(list.runs[i]);
+        for (int i = 0; i < list.count; ++i) {
+            for (device::TokenRun rest = list.runs[i]; rest.length > 0;) {
+                if (is_full(rest.token)) lists.emplace_back();
+                device::RunList& last = lists.back();
+                device::TokenRun part = rest;
+                part.length =
+                    static_cast<int>(std::min<std::int64_t>(rest.length, room(last, rest.token)));
+                last.runs[last.count++] = part;
+                rest.first += part.length;
+                rest.token += part.length;
+                rest.length -= part.length;
+            }
+        }
     }
     return lists;
+}
+
+}  // namespace
+
+std::vector<device::RunList> tile_lists(std::string_view op, std::span<const Run> runs, int rows,
+                                        int max_tiles) {
+    return cut_lists(op, runs, [=](device::RunList list, int /*token*/) {
+        return static_cast<std::int64_t>(max_tiles - number_tiles(list, rows)) * rows;
+    });
+}
+
+std::vector<device::RunList> span_lists(std::string_view op, std::span<const Run> runs, int rows,
+                                        int max_tokens) {
+    return cut_lists(op, runs, [=](const device::RunList& list, int token) {
+        const int begin = list.count == 0 ? token : list.runs[0].token;
+        return std::int64_t{begin + max_tokens - token} / rows * rows;
+    });
 }
 
 int number_tiles(device::RunList& list, int rows) {

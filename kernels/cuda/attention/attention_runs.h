@@ -21,6 +21,11 @@ std::vector<device::RunList> run_lists(std::string_view op, std::span<const Run>
 std::vector<device::RunList> tile_lists(std::string_view op, std::span<const Run> runs, int rows,
                                         int max_tiles);
 
+// Likewise, in lists whose first and last tokens are fewer than `max_tokens` apart, padding between
+// them counted; a multiple of `rows`.
+std::vector<device::RunList> span_lists(std::string_view op, std::span<const Run> runs, int rows,
+                                        int max_tokens);
+
 // Numbers the tiles of `rows` tokens, cut from the start of each run; gives how many they are.
 int number_tiles(device::RunList& list, int rows);
 

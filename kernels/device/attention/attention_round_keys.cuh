@@ -37,8 +37,10 @@ struct AttentionRoundKeys {
         if (simt::thread() < 2) shared.largest[simt::thread()] = 0;
         bring(shared, rows_of(p.k));
         simt::sync_block();
-        find_centre(shared, keys.count, to.scales);
+        find_centre(shared, keys.count);
         simt::sync_block();
+        if (simt::thread() < kHead)
+            to.scales.centre[simt::thread()] = shared.centre[simt::thread()];
         find_largest(keys.count, shared.largest[0], [&](int key, int d) {
             return number(shared, key, d) - from_bf16(shared.centre[d]);
         });
@@ -70,7 +72,7 @@ struct AttentionRoundKeys {
 
     // Halfway between the smallest and the largest number of a column, in bf16: no order of
     // summation can change it, and no other centre leaves a smaller largest difference.
-    SIMT_FN static void find_centre(Shared& shared, int count, BlockScales<kHead>& to) {
+    SIMT_FN static void find_centre(Shared& shared, int count) {
         const int d = simt::thread();
         if (d >= kHead) return;
         float low = INFINITY, high = -INFINITY;
@@ -79,7 +81,6 @@ struct AttentionRoundKeys {
             high = fmaxf(high, number(shared, key, d));
         }
         shared.centre[d] = to_bf16(0.5f * low + 0.5f * high);
-        to.centre[d] = shared.centre[d];
     }
 
     template <typename At>

@@ -7,7 +7,9 @@ namespace rm::test {
 OpCase attention_8bit_case(const std::string& name, Attention8Problem problem) {
     const std::int64_t head_dim = problem.problem.sizes.head_dim;
     return {"attention_8bit_" + name,
-            [problem = std::move(problem)](Harness& h) { attend<AttentionFwd8>(h, problem); },
+            [problem = std::move(problem)](Harness& h) {
+                attend<AttentionProducts::eight_bit>(h, problem);
+            },
             head_dim};
 }
 

@@ -21,10 +21,10 @@ using Runs = std::vector<rm::Run>;
 constexpr std::uint64_t kSeed = 29;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-template <typename Op>
+template <AttentionProducts kProducts>
 Outputs outputs_of(Kernels& kernels, const Attention8Problem& problem, DType precision) {
     Harness h(kernels, kSeed, precision);
-    attend<Op>(h, problem);
+    attend<kProducts>(h, problem);
     return h.outputs();
 }
 
@@ -45,8 +45,9 @@ double plain_error(const Attention8Problem& problem, DType compute, const std::s
         if (compute == DType::f32) return std::make_unique<NaiveKernels<float>>();
         return std::make_unique<NaiveKernels<float, Bf16>>();
     }();
-    return largest_error(outputs_of<AttentionFwd>(*naive, problem, compute).at(name),
-                         outputs_of<AttentionFwd>(*make_ref_kernels(), problem, compute).at(name));
+    return largest_error(
+        outputs_of<AttentionProducts::compute>(*naive, problem, compute).at(name),
+        outputs_of<AttentionProducts::compute>(*make_ref_kernels(), problem, compute).at(name));
 }
 
 Attention8Problem usual(KeyShape keys = KeyShape::normal) {
@@ -66,8 +67,9 @@ protected:
 TEST_P(Attention8, RoundsAsTheOracleDoes) {
     for (const KeyShape keys : {KeyShape::normal, KeyShape::offset}) {
         const Attention8Problem problem = usual(keys);
-        const Outputs x = outputs_of<AttentionFwd8>(*kernels_, problem, compute_);
-        const Outputs r = outputs_of<AttentionFwd8>(*make_ref_kernels(), problem, compute_);
+        const Outputs x = outputs_of<AttentionProducts::eight_bit>(*kernels_, problem, compute_);
+        const Outputs r =
+            outputs_of<AttentionProducts::eight_bit>(*make_ref_kernels(), problem, compute_);
         EXPECT_LE(largest_error(x.at("lse"), r.at("lse")),
                   4 * plain_error(problem, compute_, "lse") + 0x1p-20);
         const double close = 4 * plain_error(problem, compute_, "out") + 0x1p-20;
@@ -87,16 +89,16 @@ TEST_P(Attention8, RoundsAsTheOracleDoes) {
 
 TEST_P(Attention8, ChangesNoBitWhereItIsCut) {
     const Runs causal = {{0, 0, 200}};
-    expect_invariant(*kernels_, {causal, causal, 4, 2, 64, ForwardIn::eight_bits});
+    expect_invariant(*kernels_, {causal, causal, 4, 2, 64, AttentionProducts::eight_bit});
     const Runs zigzag = zigzag_runs(380, 384, 2, 0, 0);
-    expect_invariant(*kernels_,
-                     {zigzag, zigzag_runs(380, 384, 2, 1, 0), 1, 1, 128, ForwardIn::eight_bits});
+    expect_invariant(*kernels_, {zigzag, zigzag_runs(380, 384, 2, 1, 0), 1, 1, 128,
+                                 AttentionProducts::eight_bit});
     const Runs documents = {{0, 0, 70}, {1, 0, 30}, {2, 64, 129}, {kPaddingDocument, 0, 27}};
-    expect_invariant(*kernels_, {documents, documents, 2, 2, 40, ForwardIn::eight_bits});
+    expect_invariant(*kernels_, {documents, documents, 2, 2, 40, AttentionProducts::eight_bit});
 }
 
 TEST_P(Attention8, GivesZerosWhereARowSeesNothing) {
-    const Outputs x = outputs_of<AttentionFwd8>(
+    const Outputs x = outputs_of<AttentionProducts::eight_bit>(
         *kernels_, {{{8, 1, 64}, {{kPaddingDocument, 0, 20}, {3, 0, 40}}, {{{3, 4, 40}}}}},
         compute_);
     for (std::size_t i = 0; i < 24 * 8; ++i)
@@ -110,8 +112,10 @@ TEST_P(Attention8, GivesZerosWhereARowSeesNothing) {
 // The centre of a block takes the offset out of what is rounded.
 TEST_P(Attention8, LosesNothingToAnOffsetOfTheKeys) {
     const auto error = [&](KeyShape keys) {
-        const Outputs r = outputs_of<AttentionFwd>(*make_ref_kernels(), usual(keys), compute_);
-        const Outputs x = outputs_of<AttentionFwd8>(*kernels_, usual(keys), compute_);
+        const Outputs r =
+            outputs_of<AttentionProducts::compute>(*make_ref_kernels(), usual(keys), compute_);
+        const Outputs x =
+            outputs_of<AttentionProducts::eight_bit>(*kernels_, usual(keys), compute_);
         double squares = 0;
         for (std::size_t i = 0; i < r.at("out").numbers.size(); ++i)
             squares += std::pow(error_at(x.at("out"), r.at("out"), i), 2);

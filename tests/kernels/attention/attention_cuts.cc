@@ -29,9 +29,8 @@ std::vector<TokenRange> random_chunks(const std::vector<Run>& runs, Rng& rng) {
     return chunks;
 }
 
-}  // namespace
-
-Outputs run_attention(Kernels& kernels, const CutAttention& a, const Cut& cut) {
+template <AttentionProducts kProducts>
+Outputs run_cut(Kernels& kernels, const CutAttention& a, const Cut& cut) {
     Harness h(kernels, kSeed);
     const std::int64_t T = num_tokens(a.q_runs), S = num_tokens(a.kv_runs);
     const double scale = 1 / std::sqrt(static_cast<double>(a.D));
@@ -64,34 +63,31 @@ Outputs run_attention(Kernels& kernels, const CutAttention& a, const Cut& cut) {
     };
     kernels.run(AttentionBegin{.state = state}, h.stream());
     for_each_block([&](const auto& t, const auto& s, const auto& q_runs, const auto& kv_runs) {
-        const auto forward = [&]<typename Op>() {
-            const Op op{.state = {rows(state.acc, t), rows(state.m, t), rows(state.l, t)},
-                        .q = rows(q, t),
-                        .k = rows(k, s),
-                        .v = rows(v, s),
-                        .q_runs = q_runs,
-                        .kv_runs = kv_runs,
-                        .scale = scale};
-            kernels.run(op, h.workspace(op), h.stream());
-        };
-        if (a.forward == ForwardIn::compute) return forward.template operator()<AttentionFwd>();
-        forward.template operator()<AttentionFwd8>();
+        const AttentionForwardOp<kProducts> op{
+            .state = {rows(state.acc, t), rows(state.m, t), rows(state.l, t)},
+            .q = rows(q, t),
+            .k = rows(k, s),
+            .v = rows(v, s),
+            .q_runs = q_runs,
+            .kv_runs = kv_runs,
+            .scale = scale};
+        kernels.run(op, h.workspace(op), h.stream());
     });
     kernels.run(AttentionFinish{.state = state, .out = out, .lse = lse}, h.stream());
     kernels.run(AttentionDelta{.d_out = d_out, .out = out, .delta = delta}, h.stream());
     for_each_block([&](const auto& t, const auto& s, const auto& q_runs, const auto& kv_runs) {
-        const AttentionBwd op{.q = rows(q, t),
-                              .k = rows(k, s),
-                              .v = rows(v, s),
-                              .d_out = rows(d_out, t),
-                              .lse = rows(lse, t),
-                              .delta = rows(delta, t),
-                              .q_runs = q_runs,
-                              .kv_runs = kv_runs,
-                              .scale = scale,
-                              .d_q = rows(d_q, t),
-                              .d_k = rows(d_k, s),
-                              .d_v = rows(d_v, s)};
+        const AttentionBackwardOp<kProducts> op{.q = rows(q, t),
+                                                .k = rows(k, s),
+                                                .v = rows(v, s),
+                                                .d_out = rows(d_out, t),
+                                                .lse = rows(lse, t),
+                                                .delta = rows(delta, t),
+                                                .q_runs = q_runs,
+                                                .kv_runs = kv_runs,
+                                                .scale = scale,
+                                                .d_q = rows(d_q, t),
+                                                .d_k = rows(d_k, s),
+                                                .d_v = rows(d_v, s)};
         kernels.run(op, h.workspace(op), h.stream());
     });
     h.keep("acc", state.acc);
@@ -101,6 +97,14 @@ Outputs run_attention(Kernels& kernels, const CutAttention& a, const Cut& cut) {
     h.keep("d_k", d_k);
     h.keep("d_v", d_v);
     return h.outputs();
+}
+
+}  // namespace
+
+Outputs run_attention(Kernels& kernels, const CutAttention& a, const Cut& cut) {
+    return a.products == AttentionProducts::compute
+               ? run_cut<AttentionProducts::compute>(kernels, a, cut)
+               : run_cut<AttentionProducts::eight_bit>(kernels, a, cut);
 }
 
 void expect_invariant(Kernels& kernels, const CutAttention& attention) {

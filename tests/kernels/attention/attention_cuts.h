@@ -16,13 +16,11 @@ struct Cut {
     std::vector<TokenRange> keys;
 };
 
-enum class ForwardIn { compute, eight_bits };
-
 struct CutAttention {
     std::vector<Run> q_runs;
     std::vector<Run> kv_runs;
     std::int64_t Hq = 2, Hk = 1, D = 32;
-    ForwardIn forward = ForwardIn::compute;
+    AttentionProducts products = AttentionProducts::compute;
 };
 
 // Runs forward, then backward: keys in the outer loop, queries in the inner one, both ascending.

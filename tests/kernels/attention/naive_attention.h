@@ -99,4 +99,10 @@ void NaiveKernels<T, S>::run(const AttentionBwd& op, Workspace, Stream&) {
     }
 }
 
+// Without its roundings, as forward.
+template <typename T, typename S>
+void NaiveKernels<T, S>::run(const AttentionBwd8& op, Workspace workspace, Stream& stream) {
+    run(on_rounded(op, op.q, op.k, op.v), workspace, stream);
+}
+
 }  // namespace rm::test

@@ -110,7 +110,7 @@ TEST_P(EmuAttentionCuts, OfCausalAttentionChangeNoBit) {
     const Runs causal = {{0, 0, 200}};
     expect_cuts_change_no_bit({causal, causal, 1, 1, 128});
     expect_cuts_change_no_bit({causal, causal, 4, 1, 64});
-    expect_cuts_change_no_bit({causal, causal, 2, 1, 128, ForwardIn::eight_bits});
+    expect_cuts_change_no_bit({causal, causal, 2, 1, 128, AttentionProducts::eight_bit});
 }
 
 TEST_P(EmuAttentionCuts, OfZigzagPiecesAndDocumentsChangeNoBit) {

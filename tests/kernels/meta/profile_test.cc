@@ -105,10 +105,11 @@ TEST(PublishedProfiles, HaveAttentionIn8BitsWhereThePartMultipliesFp8) {
         const Seconds seconds = seconds_of(profile, AttentionFwd8::kName, long_rows);
         EXPECT_LT(seconds, seconds_of(profile, AttentionFwd::kName, long_rows));
         EXPECT_GT(seconds.value, long_rows.amount / profile.fp8_peak_flops);
-        std::erase_if(profile.ops,
-                      [](const OpSpeed& speed) { return speed.op == AttentionFwd8::kName; });
-        EXPECT_TRUE(check_profile(profile)) << "older profiles lack it";
-        EXPECT_FALSE(computes_attention_8bit(profile));
+        for (const std::string_view op : {AttentionBwd8::kName, AttentionFwd8::kName}) {
+            std::erase_if(profile.ops, [op](const OpSpeed& speed) { return speed.op == op; });
+            EXPECT_TRUE(check_profile(profile)) << "older profiles lack " << op;
+            EXPECT_FALSE(computes_attention_8bit(profile)) << op;
+        }
     }
 }
 
