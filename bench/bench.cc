@@ -84,7 +84,7 @@ TensorView Bench::tokens(std::int64_t count, std::int64_t below) {
     return upload(DType::i32, {count}, numbers.data());
 }
 
-TensorView Bench::scalars(std::initializer_list<double> values) {
+TensorView Bench::scalars(const std::vector<double>& values) {
     return upload(DType::f64, {static_cast<std::int64_t>(values.size())}, std::data(values));
 }
 

@@ -78,7 +78,7 @@ public:
     TensorView compute(Shape shape);   // of the compute type
     TensorView zeros(DType dtype, Shape shape);
     TensorView tokens(std::int64_t count, std::int64_t below);
-    TensorView scalars(std::initializer_list<double> values);  // f64
+    TensorView scalars(const std::vector<double>& values);  // f64
     const PreparedWeight& weight(std::int64_t num_rows, std::int64_t num_columns,
                                  WeightForm form = WeightForm::compute);
     template <typename Op>

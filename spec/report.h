@@ -148,12 +148,22 @@ inline double waited_seconds(const StepReport& report) {
     return seconds;
 }
 
+// The held-out loss of targets predicted from this many tokens of their document up to the next
+// entry's less one.
+struct PositionLoss {
+    std::int64_t from_tokens = 1;
+    std::int64_t targets = 0;
+    double loss = 0;  // nats per target
+    bool operator==(const PositionLoss&) const = default;
+};
+
 struct EvaluationReport {
     std::int64_t step = 0;
     std::int64_t targets = 0;
     double loss = 0;             // held out, nats per target
     double unigram_entropy = 0;  // of the text, nats per byte; both 0 unless tokens are bytes
     double bigram_entropy = 0;
+    std::vector<PositionLoss> by_position;  // ascending; those without targets are left out
 };
 
 // Stands for both ends of a connection within a node.

@@ -67,13 +67,22 @@ void describe(Visit& visit, Like<StepReport> auto& report) {
 }
 
 template <typename Visit>
+void describe(Visit& visit, Like<PositionLoss> auto& position) {
+    auto& [from_tokens, targets, loss] = position;
+    visit(Member{.name = "from_tokens"}, from_tokens);
+    visit(Member{.name = "targets"}, targets);
+    visit(Member{.name = "loss", .written = Written::measured}, loss);
+}
+
+template <typename Visit>
 void describe(Visit& visit, Like<EvaluationReport> auto& report) {
-    auto& [step, targets, loss, unigram_entropy, bigram_entropy] = report;
+    auto& [step, targets, loss, unigram_entropy, bigram_entropy, by_position] = report;
     visit(Member{.name = "step"}, step);
     visit(Member{.name = "targets"}, targets);
     visit(Member{.name = "held_out_loss", .written = Written::measured, .stored = "loss"}, loss);
     visit(Member{.name = "unigram_entropy"}, unigram_entropy);
     visit(Member{.name = "bigram_entropy"}, bigram_entropy);
+    visit(Member{.name = "by_position"}, by_position);
 }
 
 template <typename Visit>

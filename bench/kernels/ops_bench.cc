@@ -134,6 +134,7 @@ void embedding_and_loss(const Ops& ops) {
                                   .head = &bench.weight(kVocabulary, kHidden),
                                   .targets = tokens,
                                   .scale = 1.0 / T,
+                                  .losses = bench.scalars(std::vector<double>(T)),
                                   .loss_sum = bench.scalars({0}),
                                   .d_x = bench.compute({T, kHidden}),
                                   .d_head = bench.tensor({kVocabulary, kHidden})};

@@ -1,6 +1,7 @@
 #include "cli/show/describe_job.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
 #include "cli/show/job_text.h"
@@ -188,6 +189,21 @@ void print_progress(const Output& out, const pb::Job& job) {
     }
 }
 
+// Whether the model makes use of a long context: its loss falls with what comes before the target.
+void print_positions(const Output& out, const pb::EvaluationReport& evaluation) {
+    if (evaluation.by_position_size() < 2) return;
+    heading(out, "held-out loss by the tokens before the target");
+    Table table({{"FROM", Align::right},
+                 {"TARGETS", Align::right},
+                 {"NATS", Align::right},
+                 {"PERPLEXITY", Align::right}});
+    for (const pb::PositionLoss& position : evaluation.by_position()) {
+        table.add({grouped(position.from_tokens()), grouped(position.targets()),
+                   format("{:.4}", position.loss()), format("{:.2}", std::exp(position.loss()))});
+    }
+    table.print(out, "  ");
+}
+
 void print_stages(const Output& out, const pb::Job& job) {
     heading(out, "stages");
     int number = 0;
@@ -345,6 +361,7 @@ void describe_job(const Output& out, const pb::Job& job, WallTime now) {
     print_head(out, job, now);
     print_blocking(out, job);
     print_progress(out, job);
+    print_positions(out, job.last_evaluation());
     print_alarms(out, job);
     print_stages(out, job);
     print_attempts(out, job, now);

@@ -39,6 +39,19 @@ Result<VerifiedCheckpoint> verify_named(const std::string& dir, const Checkpoint
     return data_loss("{} is that of {}", kManifestFile, checkpoint.manifest.name);
 }
 
+Result<Checkpoint> open_newest(const std::string& path, std::vector<std::string>& notes) {
+    if (is_checkpoint(path)) return Checkpoint::open(path, Verify::sizes);
+    RM_TRY(const DirectoryListing listing, list_checkpoints(path));
+    for (const CheckpointName& name : listing.checkpoints) {
+        auto verified = verify_named(path, name, Verify::sizes);
+        if (verified) return Checkpoint(format("{}/{}", path, name), std::move(*verified));
+        notes.push_back(format("checkpoint {} skipped: {}", name, verified.error().message));
+    }
+    if (notes.empty())
+        return make_error(ErrorCode::not_found, "there is no checkpoint in {}", path);
+    return none_is_whole(path, notes);
+}
+
 std::vector<std::string> unfinished_notes(const DirectoryListing& listing,
                                           const CheckpointName& found) {
     std::vector<std::string> notes;

@@ -36,6 +36,9 @@ Error none_is_whole(const std::string& dir, const std::vector<std::string>& note
 // Verifies the checkpoint of that name; data_loss where its manifest names another.
 Result<VerifiedCheckpoint> verify_named(const std::string& dir, const CheckpointName& name,
                                         Verify verify);
+// The checkpoint at `path`, or the newest whole one of that directory of checkpoints, by sizes;
+// adds a note for each that it passes over. not_found: there is none; errors of none_is_whole.
+Result<Checkpoint> open_newest(const std::string& path, std::vector<std::string>& notes);
 // One sentence, "checkpoint e2-s30 skipped: it was never finished (.tmp-e2-s30)", for each
 // unfinished checkpoint newer than `found`.
 std::vector<std::string> unfinished_notes(const DirectoryListing& listing,

@@ -93,7 +93,7 @@ Status check_finite(const ParameterTable& table, int parameter, std::int64_t fir
                       coordinates_text(first + found->element, p.shape), found->value);
 }
 
-Status write_shard_file(const std::string& path, const Shard& shard, WholeWeights& weights,
+Status write_shard_file(const std::string& path, const Shard& shard, WeightSource& weights,
                         StorageType type, Faults& faults) {
     RM_TRY(DurableFile file, DurableFile::create(path, faults));
     const std::string header = encode_safetensors_header(shard.entries, export_metadata());
@@ -110,7 +110,7 @@ Status write_shard_file(const std::string& path, const Shard& shard, WholeWeight
     return file.finish();
 }
 
-Status write_weights(const std::string& dir, const HfExport& options, WholeWeights& weights,
+Status write_weights(const std::string& dir, const HfExport& options, WeightSource& weights,
                      Faults& faults) {
     const std::vector<Shard> shards = cut_shards(weights.table(), options);
     HfWeightMap weight_map;
@@ -267,7 +267,7 @@ Result<StagedExport> make_aside(const HfExport& options, Faults& faults) {
 }
 
 Status write_export(const std::string& dir, const HfExport& options, const ModelConfig& model,
-                    WholeWeights& weights, Faults& faults) {
+                    WeightSource& weights, Faults& faults) {
     RM_RETURN_IF_ERROR(write_config(dir, options, model, faults));
     if (!options.source.empty()) {
         RM_RETURN_IF_ERROR(carry_files(options.source, dir, faults));
@@ -285,7 +285,7 @@ Status try_hf_place(const HfExport& options, Faults& faults) {
 }
 
 Result<StagedExport> stage_hf(const HfExport& options, const ModelConfig& model,
-                              WholeWeights& weights, Faults& faults) {
+                              WeightSource& weights, Faults& faults) {
     RM_CHECK(options.dtype == StorageType::bf16 || options.dtype == StorageType::f32,
              "export as {}", to_string(options.dtype));
     RM_TRY(StagedExport staged, make_aside(options, faults));

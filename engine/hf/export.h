@@ -38,7 +38,7 @@ Status try_hf_place(const HfExport& options, Faults& faults);
 // earlier export at `path`; anything else there is already_exists and left alone; weights that are
 // not finite are out_of_range. Host side, while no work is queued; rank 0 while the others serve.
 Result<StagedExport> stage_hf(const HfExport& options, const ModelConfig& model,
-                              WholeWeights& weights, Faults& faults);
+                              WeightSource& weights, Faults& faults);
 // Renames the staged directory into place and removes those that lower epochs left.
 Status publish_hf(const StagedExport& staged, Epoch epoch, Faults& faults);
 // Removes the staged directory.

@@ -62,7 +62,10 @@ void add_head(MostWorkspace& most, const PreparedWeight* head, const RankShapes&
     const TensorView x = most.compute({s.tile, s.C});
     const TensorView targets(nullptr, DType::i32, {s.tile});
     const TensorView d_head = most.accum({head->num_rows(), s.C});
-    if (parts == 1) return most.add(LinearCrossEntropy{x, head, targets, 1, f64({1}), x, d_head});
+    if (parts == 1) {
+        return most.add(
+            LinearCrossEntropy{x, head, targets, 1, f64({s.tile}), f64({1}), x, d_head});
+    }
     const RowShare rows{0, head->num_rows() * parts};
     most.add(HeadStatistics{x, head, targets, rows, f64({s.tile, 3})});
     most.add(HeadBwd{x, head, targets, rows, f64({s.tile}), 1, x, d_head});
@@ -350,10 +353,10 @@ void Model::queue_hidden(const SequenceRuns& runs, const TensorView& hidden) {
     pass.end();
 }
 
-void Model::queue_loss(const SequenceRuns& runs, const TensorView& loss_sum) {
+void Model::queue_loss(const SequenceRuns& runs, const TensorView& loss_sum, double* losses) {
     MicroPass pass(*this, PassKind::loss, runs);
     queue_forward(pass);
-    head_.queue(std::move(pass.x), {.loss_sum = loss_sum});
+    head_.queue(std::move(pass.x), {.loss_sum = loss_sum, .losses = losses});
     pass.end();
 }
 

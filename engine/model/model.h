@@ -42,8 +42,9 @@ public:
 
     // hidden (Ts, C) compute: the final norm's output, which the head multiplies.
     void queue_hidden(const SequenceRuns& runs, const TensorView& hidden);
-    // loss_sum (1) f64 += the sum of this rank's losses.
-    void queue_loss(const SequenceRuns& runs, const TensorView& loss_sum);
+    // loss_sum (1) f64 += the sum of this rank's losses. `losses`, (T) in host memory or null, gets
+    // each token's in local token order, 0 where there is no target, when the stream has passed.
+    void queue_loss(const SequenceRuns& runs, const TensorView& loss_sum, double* losses = nullptr);
     // The same, and weight gradients += those of scale * (sum of all losses).
     void queue_loss_and_gradients(const SequenceRuns& runs, double scale,
                                   const TensorView& loss_sum, Accumulate accumulate);

@@ -10,10 +10,24 @@
 
 namespace rm {
 
+// The master weights of a model, to be read once, from the first parameter to the last.
+class WeightSource {
+public:
+    virtual ~WeightSource() = default;
+    virtual const ParameterTable& table() const = 0;
+
+    // `block`: host memory of f32 or f64, one dim: elements of the whole, row-major, from `first`
+    // on.
+    using Visitor = std::function<Status(std::int64_t first, const TensorView& block)>;
+    // Parameters must be read in the table's order, each once; the first error of a visitor ends
+    // it.
+    virtual Status read(int parameter, const Visitor& visit) = 0;
+};
+
 // Assembles the master weights from every rank's part on rank 0, parameter by parameter and block
 // by block. Exact: sums owned elements with zeros, as integers. Collective: while rank 0 reads, the
 // others serve. Called by the host while no work is queued.
-class WholeWeights {
+class WholeWeights final : public WeightSource {
 public:
     // `streams`: null for a single rank.
     WholeWeights(const RankStreams* streams, const WeightState& state);
@@ -24,13 +38,9 @@ public:
     // On every other rank: until rank 0 has finished.
     void serve() { finish(); }
 
-    const ParameterTable& table() const { return state_.table(); }
+    const ParameterTable& table() const override { return state_.table(); }
 
-    // `block`: host memory of the master dtype, one dim: elements of the whole, row-major, from
-    // `first` on. Parameters must be read in the table's order, each once; the first error of a
-    // visitor ends it.
-    using Visitor = std::function<Status(std::int64_t first, const TensorView& block)>;
-    Status read(int parameter, const Visitor& visit);
+    Status read(int parameter, const Visitor& visit) override;
 
 private:
     template <typename T>

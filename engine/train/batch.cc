@@ -9,33 +9,39 @@ namespace {
 
 MicroBatch padding_only(const RankLayout& layout) {
     const auto T = usize(layout.local_tokens);
-    return {std::vector<std::int32_t>(T, 0), std::vector<std::int32_t>(T, kIgnoreTarget), {}};
+    return {.tokens = std::vector<std::int32_t>(T, 0),
+            .targets = std::vector<std::int32_t>(T, kIgnoreTarget),
+            .contexts = std::vector<std::int32_t>(T, 0)};
 }
 
-// For each document, its first token without a target, or its end.
-std::vector<std::int64_t> target_ends(const Sample& sequence) {
-    std::vector<std::int64_t> ends;
-    std::int64_t end = 0;
-    for (const std::int64_t length : sequence.documents)
-        ends.push_back((end += length) - 1);
-    if (!sequence.ends_document) ++ends.back();
-    return ends;
+// For each document, its tokens that have a target.
+std::vector<TokenRange> with_targets(const Sample& sequence) {
+    std::vector<TokenRange> ranges;
+    std::int64_t first = 0;
+    for (const std::int64_t length : sequence.documents) {
+        ranges.push_back({first, length - 1});
+        first += length;
+    }
+    if (!sequence.ends_document) ++ranges.back().count;
+    return ranges;
 }
 
 MicroBatch cut_sequence(const Sample& sequence, const RankLayout& layout, Positions positions) {
     const DocumentLayout laid_out =
         place_documents(sequence.documents, layout.padded, layout.ring, positions);
-    const std::vector<std::int64_t> ends = target_ends(sequence);
+    const std::vector<TokenRange> ranges = with_targets(sequence);
     MicroBatch batch = padding_only(layout);
     batch.runs = make_sequence_runs(laid_out, layout);
     std::size_t local = 0;
     for (const Piece& piece : local_pieces(laid_out, layout)) {
         if (piece.run.document == kPaddingDocument) break;  // it is last
-        const std::int64_t end = ends[usize(piece.run.document)];
+        const TokenRange& range = ranges[usize(piece.run.document)];
         for (std::int64_t i = 0; i < piece.run.length; ++i, ++local) {
-            const auto at = usize(piece.first + i);
-            batch.tokens[local] = sequence.tokens[at];
-            if (piece.first + i < end) batch.targets[local] = sequence.tokens[at + 1];
+            const std::int64_t at = piece.first + i, in_document = at - range.first;
+            batch.tokens[local] = sequence.tokens[usize(at)];
+            if (in_document >= range.count) continue;
+            batch.targets[local] = sequence.tokens[usize(at + 1)];
+            batch.contexts[local] = static_cast<std::int32_t>(in_document + 1);
         }
     }
     return batch;

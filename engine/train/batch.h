@@ -14,6 +14,9 @@ namespace rm {
 struct MicroBatch {
     std::vector<std::int32_t> tokens;   // (T), local token order; 0 where there is none
     std::vector<std::int32_t> targets;  // (T), kIgnoreTarget where there is none
+    // (T): from how many tokens of its document a target is predicted, its own not among them; 0
+    // where there is no target.
+    std::vector<std::int32_t> contexts;
     SequenceRuns runs;
 };
 

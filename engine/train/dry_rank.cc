@@ -227,7 +227,7 @@ StepBatch DryRank::batch(std::int64_t micro_batches) const {
     const DocumentLayout laid_out =
         place_documents(document, layout.padded, layout.ring, Positions::reset);
     for (std::int64_t i = 0; i < micro_batches; ++i)
-        batch.micro_batches.push_back({{}, {}, make_sequence_runs(laid_out, layout)});
+        batch.micro_batches.push_back({.runs = make_sequence_runs(laid_out, layout)});
     batch.num_targets = layout.context;
     return batch;
 }

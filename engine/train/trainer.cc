@@ -285,19 +285,21 @@ StepResult Trainer::gradients(const StepBatch& batch) {
     return read_result(batch);
 }
 
-double Trainer::total_loss(const StepBatch& batch) {
+TokenLosses Trainer::losses(const StepBatch& batch) {
     mark(Phase::evaluation);
     weights_.fp8().begin_step(streams_.kernels, streams_.compute);
     queue_zero({loss_sum_});
-    for (const MicroBatch& micro : batch.micro_batches) {
-        upload(micro);
-        model_.queue_loss(micro.runs, loss_sum_);
+    host_losses_.resize(batch.micro_batches.size());
+    for (std::size_t i = 0; i < batch.micro_batches.size(); ++i) {
+        upload(batch.micro_batches[i]);
+        host_losses_[i].resize(batch.micro_batches[i].targets.size());
+        model_.queue_loss(batch.micro_batches[i].runs, loss_sum_, host_losses_[i].data());
     }
     finish_loss();
     StepResult unused;
     take_times(unused);  // they are not the next step's
     ops_.take_flops();
-    return host_loss_;
+    return {host_loss_, std::move(host_losses_)};
 }
 
 }  // namespace rm

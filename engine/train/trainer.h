@@ -27,6 +27,14 @@ struct StepResult {
     std::map<std::string, double> wait_seconds;  // by axis: compute waiting for it
 };
 
+// Losses in nats.
+struct TokenLosses {
+    double total = 0;  // of all ranks
+    // This rank's tokens, (T) of each micro-batch in local token order; 0 where there is no
+    // target.
+    std::vector<std::vector<double>> by_micro_batch;
+};
+
 struct OptimizerStep {
     OptimizerSpec spec;
     std::uint64_t seed = 1;  // of the rounding of bf16 moments
@@ -55,8 +63,8 @@ public:
     // Gradients as after step's reduction, without an update; for tests.
     StepResult gradients(const StepBatch& batch);
 
-    // Sum of losses over `batch` on all ranks, without gradients.
-    double total_loss(const StepBatch& batch);
+    // The losses of `batch`, without gradients.
+    TokenLosses losses(const StepBatch& batch);
 
 private:
     void upload(const MicroBatch& micro);
@@ -108,6 +116,7 @@ private:
     double host_flops_ = 0;
     double host_clip_[3] = {};
     std::vector<float> host_fp8_largest_;
+    std::vector<std::vector<double>> host_losses_;  // by micro-batch
 };
 
 }  // namespace rm

@@ -124,7 +124,6 @@ void finish_rows(const Op& op, const VocabularyPart& part, const Layout& layout,
 Bytes scratch_bytes(const LinearCrossEntropy& op, const Context& context) {
     Scratch scratch;
     const Layout layout(op.head, context, scratch);
-    scratch.doubles(layout.logits.rows);
     return scratch.used();
 }
 
@@ -132,10 +131,10 @@ void run(const LinearCrossEntropy& op, Workspace workspace, Context& context) {
     Scratch scratch(workspace);
     const Layout layout(op.head, context, scratch);
     const std::int64_t V = layout.logits.V;
-    double* losses = scratch.doubles(layout.logits.rows);
     for_chunks(op.x.dim(0), layout.logits, [&](std::int64_t first, std::int64_t count) {
         const TensorView x = op.x.rows(first, count);
         layout.logits.form(x, context);
+        double* losses = op.losses.as<double>() + first;
         std::fill_n(losses, count, 0.0);
         const auto factor = [&](std::int64_t t, std::int64_t target, float* logits) {
             const double target_logit = logits[target];
@@ -206,6 +205,7 @@ void run(const CombineHeadStatistics& op, Workspace, Context&) {
         HeadLoss token;
         if (targets[t] != kIgnoreTarget) token = head_loss(op.parts.as<double>() + 3 * t, 3 * T, G);
         op.lse.as<double>()[t] = token.lse;
+        op.losses.as<double>()[t] = token.loss;
         *op.loss_sum.as<double>() += token.loss;
     }
 }

@@ -51,7 +51,6 @@ struct Layout {
         const std::int64_t V = head.dim(0), C = head.dim(1);
         rows = pick_loss_rows(x.dim(0), V);
         logits = {scratch.floats(rows * V), DType::f32, {rows, V}};
-        losses = scratch.doubles(rows);
         const TensorView tokens(nullptr, DType::bf16, {rows, C});
         const Chunk chunk{.x = tokens,
                           .head = head,
@@ -90,8 +89,7 @@ struct Layout {
 
     TensorView head;
     std::int64_t rows = 0;
-    TensorView logits;         // (rows, V) f32
-    double* losses = nullptr;  // (rows)
+    TensorView logits;  // (rows, V) f32
     Workspace products;
 };
 
@@ -122,6 +120,18 @@ void launch_rows(const TensorView& logits, const typename K<1>::Params& params,
     }
 }
 
+// loss_sum (1) f64 += losses (T) f64
+void add_losses(const TensorView& losses, const TensorView& loss_sum, const Launch& where) {
+    using Add = device::AddLosses;
+    for (std::int64_t first = 0; first < losses.dim(0); first += Add::kMaxRows) {
+        const std::int64_t rows = std::min<std::int64_t>(Add::kMaxRows, losses.dim(0) - first);
+        launch<Add>(where, {},
+                    {.losses = losses.as<double>() + first,
+                     .rows = static_cast<int>(rows),
+                     .loss_sum = loss_sum.as<double>()});
+    }
+}
+
 device::HeadPart part_of(const RowShare& rows, const TensorView& head) {
     const VocabularyPart part(rows, head.dim(0));
     return {.V = head.dim(0), .first = part.first(), .total = part.size()};
@@ -147,15 +157,12 @@ void run(const LinearCrossEntropy& op, const Launch& where) {
         launch_rows<device::CrossEntropy>(chunk.logits,
                                           {.logits = chunk.logits.as<float>(),
                                            .targets = op.targets.as<std::int32_t>() + first,
-                                           .losses = layout.losses,
+                                           .losses = op.losses.as<double>() + first,
                                            .V = chunk.logits.dim(1),
                                            .scale = static_cast<float>(op.scale),
                                            .gradients = backward},
                                           where);
-        launch<device::AddLosses>(where, {},
-                                  {.losses = layout.losses,
-                                   .rows = static_cast<int>(chunk.logits.dim(0)),
-                                   .loss_sum = op.loss_sum.as<double>()});
+        add_losses(op.losses.rows(first, chunk.logits.dim(0)), op.loss_sum, where);
         if (backward) layout.spread(chunk, where);
     };
     layout.for_chunks(op.x, op.d_x, op.d_head, where, finish);
@@ -177,21 +184,17 @@ void run(const HeadStatistics& op, const Launch& where) {
 }
 
 void run(const CombineHeadStatistics& op, const Launch& where) {
-    using Sum = device::SumOfRows;
     const std::int64_t T = op.parts.dim(1);
-    for (std::int64_t first = 0; first < T; first += Sum::kMaxRows) {
-        const std::int64_t count = std::min<std::int64_t>(Sum::kMaxRows, T - first);
-        const device::HeadPartsParams params{.parts = op.parts.as<double>() + 3 * first,
-                                             .targets = op.targets.as<std::int32_t>() + first,
-                                             .lse = op.lse.as<double>() + first,
-                                             .tokens = static_cast<int>(count),
-                                             .num_parts = static_cast<int>(op.parts.dim(0)),
-                                             .step = 3 * T};
-        using Lse = device::HeadLse;
-        launch<Lse>(where, pick_grid<Lse>(count, Lse::kThreads, where.profile), params);
-        launch<device::AddHeadLosses>(where, {},
-                                      {.head = params, .loss_sum = op.loss_sum.as<double>()});
-    }
+    using Losses = device::HeadLosses;
+    launch<Losses>(where, pick_grid<Losses>(T, Losses::kThreads, where.profile),
+                   {.parts = op.parts.as<double>(),
+                    .targets = op.targets.as<std::int32_t>(),
+                    .lse = op.lse.as<double>(),
+                    .losses = op.losses.as<double>(),
+                    .tokens = T,
+                    .num_parts = static_cast<int>(op.parts.dim(0)),
+                    .step = 3 * T});
+    add_losses(op.losses, op.loss_sum, where);
 }
 
 void run(const HeadBwd& op, const Launch& where) {

@@ -127,9 +127,10 @@ struct CrossEntropy : LogitsRow<kWidth> {
     }
 };
 
-// Sums over rows, in order of groups of kGroup: cutting the rows at multiples of that changes no
-// bit. One block: the base of the kernels that do so.
-struct SumOfRows {
+// loss_sum += the losses, in order of groups of kGroup: cutting the rows at multiples of that
+// changes no bit. One block.
+struct AddLosses {
+    static constexpr const char* kName = "add_losses";
     static constexpr int kThreads = 256;
     static constexpr int kMinBlocks = 1;
     static constexpr int kGroup = 64;
@@ -138,28 +139,6 @@ struct SumOfRows {
         double sums[kMaxRows / kGroup];
     };
 
-    // sum += value(row) of all rows.
-    template <typename Value>
-    SIMT_FN static void add(int rows, double* sum, Shared& shared, const Value& value) {
-        for (int group = simt::warp(); group * kGroup < rows; group += kThreads / 32) {
-            const int row = group * kGroup + simt::lane();
-            const double low = row < rows ? value(row) : 0;
-            const double high = row + 32 < rows ? value(row + 32) : 0;
-            const double group_sum = warp_sum(low + high);
-            if (simt::lane() == 0) shared.sums[group] = group_sum;
-        }
-        simt::sync_block();
-        if (simt::thread() != 0) return;
-        double total = *sum;
-        for (int group = 0; group * kGroup < rows; ++group)
-            total += shared.sums[group];
-        *sum = total;
-    }
-};
-
-// loss_sum += the losses
-struct AddLosses : SumOfRows {
-    static constexpr const char* kName = "add_losses";
     struct Params {
         const double* losses;  // (rows), at most kMaxRows
         int rows;
@@ -167,7 +146,19 @@ struct AddLosses : SumOfRows {
     };
 
     SIMT_FN static void run(const Params& p, Shared& shared) {
-        add(p.rows, p.loss_sum, shared, [&](int row) { return p.losses[row]; });
+        for (int group = simt::warp(); group * kGroup < p.rows; group += kThreads / 32) {
+            const int row = group * kGroup + simt::lane();
+            const double low = row < p.rows ? p.losses[row] : 0;
+            const double high = row + 32 < p.rows ? p.losses[row + 32] : 0;
+            const double group_sum = warp_sum(low + high);
+            if (simt::lane() == 0) shared.sums[group] = group_sum;
+        }
+        simt::sync_block();
+        if (simt::thread() != 0) return;
+        double total = *p.loss_sum;
+        for (int group = 0; group * kGroup < p.rows; ++group)
+            total += shared.sums[group];
+        *p.loss_sum = total;
     }
 };
 

@@ -82,23 +82,28 @@ struct HeadGradientOfRows : PlainKernel<256, 4> {
     }
 };
 
-// The statistics of all ranks, for T tokens from some token on.
+// The statistics of all ranks, for T tokens, and what they give: lse and lse - target logit.
 struct HeadPartsParams {
     const double* parts;          // (G, T, 3)
     const std::int32_t* targets;  // (T)
-    double* lse;                  // (T)
-    int tokens;
+    double* lse;                  // (T), out
+    double* losses;               // (T), out
+    std::int64_t tokens;
     int num_parts;
     std::int64_t step;  // from a part to the next
 };
 
-struct HeadLse : PlainKernel<128, 4> {
-    static constexpr const char* kName = "head_lse";
+struct HeadLosses : PlainKernel<128, 4> {
+    static constexpr const char* kName = "head_losses";
     using Params = HeadPartsParams;
 
     SIMT_FN static void run(const Params& p, Shared&) {
         for_each<kThreads>(p.tokens, [&](std::int64_t t) {
-            p.lse[t] = p.targets[t] == kIgnore ? 0 : lse_of(p, p.parts + 3 * t);
+            const bool ignored = p.targets[t] == kIgnore;
+            const double* token = p.parts + 3 * t;
+            const double lse = ignored ? 0 : lse_of(p, token);
+            p.lse[t] = lse;
+            p.losses[t] = ignored ? 0 : lse - target_logit(p, token);
         });
     }
 
@@ -111,27 +116,11 @@ private:
             sum += token[g * p.step + 1] * exp(token[g * p.step] - max);
         return log(sum) + max;
     }
-};
-
-// loss_sum += lse - target logit
-struct AddHeadLosses : SumOfRows {
-    static constexpr const char* kName = "add_head_losses";
-    struct Params {
-        HeadPartsParams head;  // at most kMaxRows tokens
-        double* loss_sum;
-    };
-
-    SIMT_FN static void run(const Params& p, Shared& shared) {
-        add(p.head.tokens, p.loss_sum, shared, [&](int token) { return loss_of(p.head, token); });
-    }
-
-private:
-    SIMT_FN static double loss_of(const HeadPartsParams& p, int token) {
-        if (p.targets[token] == kIgnore) return 0;
-        double target_logit = 0;
+    SIMT_FN static double target_logit(const Params& p, const double* token) {
+        double logit = 0;
         for (int g = 0; g < p.num_parts; ++g)
-            target_logit += p.parts[g * p.step + 3 * token + 2];
-        return p.lse[token] - target_logit;
+            logit += token[g * p.step + 2];
+        return logit;
     }
 };
 

@@ -257,14 +257,18 @@ void ProfileSampler::head(std::int64_t T, std::int64_t C, std::int64_t V) {
     const TensorView x = compute(T, C), d_x = compute(T, C), d_head = accum({V, C});
     const TensorView targets = indices(T, V), loss = tensor(DType::f64, {1});
     const TensorView statistics = tensor(DType::f64, {1, T, 3}), lse = tensor(DType::f64, {T});
+    const TensorView losses = tensor(DType::f64, {T});
     const PreparedWeight* w = &weight(V, C);
     const double scale = 1 / static_cast<double>(T);
-    add(shape,
-        [=](std::int64_t) { return LinearCrossEntropy{x, w, targets, scale, loss, d_x, d_head}; });
+    add(shape, [=](std::int64_t) {
+        return LinearCrossEntropy{x, w, targets, scale, losses, loss, d_x, d_head};
+    });
     add(shape, [=](std::int64_t) {
         return HeadStatistics{x, w, targets, {}, statistics.reshaped({T, 3})};
     });
-    add(shape, [=](std::int64_t) { return CombineHeadStatistics{statistics, targets, lse, loss}; });
+    add(shape, [=](std::int64_t) {
+        return CombineHeadStatistics{statistics, targets, lse, losses, loss};
+    });
     add(shape, [=](std::int64_t) { return HeadBwd{x, w, targets, {}, lse, scale, d_x, d_head}; });
 }
 

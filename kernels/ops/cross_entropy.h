@@ -7,14 +7,15 @@ namespace rm {
 constexpr std::int32_t kIgnoreTarget = -1;
 
 // Linear head and cross entropy in one op, so that logits for all tokens never exist at once.
-// loss_sum += sum over rows with a target of (logsumexp(x W^T) - logit[target]), unscaled;
-// gradients are those of scale * that sum. With d_x empty only the loss is computed. A target
+// losses = logsumexp(x W^T) - logit[target], 0 without a target; loss_sum += their sum, unscaled;
+// gradients are those of scale * that sum. With d_x empty only losses are computed. A target
 // outside the vocabulary is an error of the stream; on a device it makes loss and gradients NaN.
 struct LinearCrossEntropy {
     TensorView x;
     const PreparedWeight* head = nullptr;
     TensorView targets;   // kIgnoreTarget: no loss
     double scale = 1;     // 1 / targets counted in the whole step
+    TensorView losses;    // of each token, in nats
     TensorView loss_sum;  // summed into
     TensorView d_x;       // overwritten; empty: forward only
     TensorView d_head;    // summed into
@@ -24,7 +25,8 @@ struct LinearCrossEntropy {
     static constexpr bool kTakesWorkspace = true;
     void operands(Operands& all) const {
         all.reads().compute<"T C">(x, "x").weight<"V C">(head, "head");
-        all.indices<"T">(targets, "targets").writes().scalars<"1">(loss_sum, "loss_sum");
+        all.indices<"T">(targets, "targets");
+        all.writes().scalars<"T">(losses, "losses").scalars<"1">(loss_sum, "loss_sum");
         if (!d_x.empty()) all.compute<"T C">(d_x, "d_x").accum<"V C">(d_head, "d_head");
     }
     double flops() const { return (d_x.empty() ? 1 : 3) * product_flops(x, head->num_rows()); }
@@ -57,12 +59,14 @@ struct CombineHeadStatistics {
     TensorView parts;
     TensorView targets;
     TensorView lse;       // logsumexp over the whole vocabulary; 0 without a target
-    TensorView loss_sum;  // summed into: lse - target logit
+    TensorView losses;    // lse - target logit; 0 without a target
+    TensorView loss_sum;  // summed into
 
     static constexpr std::string_view kName = "combine_head_statistics";
     void operands(Operands& all) const {
         all.reads().scalars<"G T 3">(parts, "parts").indices<"T">(targets, "targets");
-        all.writes().scalars<"T">(lse, "lse").scalars<"1">(loss_sum, "loss_sum");
+        all.writes().scalars<"T">(lse, "lse").scalars<"T">(losses, "losses");
+        all.scalars<"1">(loss_sum, "loss_sum");
         RM_CHECK(all["G"] > 0, "combine_head_statistics: no parts");
     }
 };

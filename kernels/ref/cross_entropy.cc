@@ -65,11 +65,14 @@ void run(const LinearCrossEntropy& op, const Dims& dims) {
         double* d_x = backward ? op.d_x.as<double>() + t * C : nullptr;
         if (backward) std::fill(d_x, d_x + C, 0.0);
         const std::int32_t target = op.targets.as<std::int32_t>()[t];
+        double& loss = op.losses.as<double>()[t];
+        loss = 0;
         if (target == kIgnoreTarget) continue;
         const std::int64_t row = all.row_of(target, "target", t);
         std::vector<double> logits = logits_of(x, head);
         const double lse = total_of(logits).log_sum_exp();
-        op.loss_sum.as<double>()[0] += lse - logits[usize(row)];
+        loss = lse - logits[usize(row)];
+        op.loss_sum.as<double>()[0] += loss;
         if (!backward) continue;
         to_gradient(logits, lse, op.scale, row);
         backward_row(logits, x, head, d_x, op.d_head.as<double>());
@@ -98,7 +101,8 @@ void run(const CombineHeadStatistics& op, const Dims& dims) {
     const auto T = dims["T"], G = dims["G"];
     for (std::int64_t t = 0; t < T; ++t) {
         double& lse = op.lse.as<double>()[t];
-        lse = 0;
+        double& loss = op.losses.as<double>()[t];
+        lse = loss = 0;
         if (op.targets.as<std::int32_t>()[t] == kIgnoreTarget) continue;
         const auto part = [&](std::int64_t g) { return op.parts.as<double>() + 3 * (g * T + t); };
         Total total{.max = part(0)[0]};
@@ -110,7 +114,8 @@ void run(const CombineHeadStatistics& op, const Dims& dims) {
             target_logit += part(g)[2];
         }
         lse = total.log_sum_exp();
-        op.loss_sum.as<double>()[0] += lse - target_logit;
+        loss = lse - target_logit;
+        op.loss_sum.as<double>()[0] += loss;
     }
 }
 

@@ -36,11 +36,17 @@ TEST_F(Cli, ContinueGoesOnFromTheCheckpointOfACancelledJob) {
     ASSERT_TRUE(wait_for_step(state_, id, 3));
     const Finished early = here({"continue", id});
     EXPECT_EQ(early.code, 4) << early.err;
+    EXPECT_TRUE(has(here({"export", id, path("model")}).err, "job " + id + " has no checkpoint"));
     EXPECT_TRUE(has(early.err, "`ringmaster cancel " + id + "` ends it with a checkpoint"))
         << early.err;
     EXPECT_EQ(here({"cancel", id}).code, 0);
     ASSERT_TRUE(wait_for_state(state_, id, "cancelled"));
     EXPECT_TRUE(has(here({"explain", id}).out, "`ringmaster continue " + id + "`"));
+    const Finished exported = here({"export", id, path("model")});
+    ASSERT_EQ(exported.code, 0) << exported.err;
+    EXPECT_TRUE(has(exported.out, "parameters as F32 from ")) << exported.out;
+    EXPECT_TRUE(std::filesystem::exists(path("model/model.safetensors")));
+    EXPECT_EQ(here({"export", path("nothing"), path("model")}).code, 3);
 
     const Finished next = here({"continue", id});
     ASSERT_EQ(next.code, 0) << next.err;

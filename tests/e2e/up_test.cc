@@ -41,6 +41,13 @@ TEST_F(Up, ExportsAModelInBf16FromWhichAnotherJobStarts) {
     EXPECT_NE(first.err.find("its peak is bf16 "), std::string::npos) << first.err;
     EXPECT_TRUE(std::filesystem::exists(exported + "/config.json"));
     EXPECT_TRUE(std::filesystem::exists(exported + "/model.safetensors"));
+    // Its checkpoint gives the same model without a cluster.
+    const Finished later =
+        cli({"export", line_after(first.out, "checkpoint "), path("later")}, kJobLimit);
+    ASSERT_EQ(later.code, 0) << later.out << later.err;
+    EXPECT_NE(later.out.find("later: 119,232 parameters as BF16 from "), std::string::npos);
+    for (const std::string file : {"config.json", "model.safetensors"})
+        EXPECT_EQ(read_file(path("later/" + file)), read_file(exported + "/" + file)) << file;
     const Finished second =
         cli({"up", "--workers", "2", "--state", path("state2"), "--job",
              write_job({.name = "more", .model = "{from: " + exported + "}", .extra = bf16})},

@@ -30,6 +30,7 @@ Outputs run_sums_over_tokens(Kernels& kernels, std::int64_t tile) {
     const TensorView d_norm = h.input(Role::accum, {kColumns});
     const PreparedWeight& head = h.prepared(kRows, kColumns);
     const TensorView targets = h.tokens(kTokens, kRows);
+    const TensorView losses = h.output(Role::f64, {kTokens});
     const TensorView loss_sum = h.filled(Role::f64, {1}, 0);
     const TensorView d_hidden = h.output(Role::compute, {kTokens, kColumns});
     const TensorView d_head = h.input(Role::accum, {kRows, kColumns});
@@ -51,6 +52,7 @@ Outputs run_sums_over_tokens(Kernels& kernels, std::int64_t tile) {
                                       .head = &head,
                                       .targets = rows(targets),
                                       .scale = 0.01,
+                                      .losses = rows(losses),
                                       .loss_sum = loss_sum,
                                       .d_x = rows(d_hidden),
                                       .d_head = d_head};
@@ -61,6 +63,7 @@ Outputs run_sums_over_tokens(Kernels& kernels, std::int64_t tile) {
     h.keep("d_weight", d_weight);
     h.keep("d_x", d_x);
     h.keep("d_norm", d_norm);
+    h.keep("losses", losses);
     h.keep("loss_sum", loss_sum);
     h.keep("d_hidden", d_hidden);
     h.keep("d_head", d_head);
@@ -78,6 +81,7 @@ Outputs run_head_over_tokens(Kernels& kernels, std::int64_t tile) {
     const PreparedWeight& head = h.prepared(kRows, kColumns);
     const TensorView statistics = h.output(Role::f64, {kTokens, 3});
     const TensorView lse = h.output(Role::f64, {kTokens});
+    const TensorView losses = h.output(Role::f64, {kTokens});
     const TensorView loss_sum = h.filled(Role::f64, {1}, 0);
     const TensorView d_x = h.output(Role::compute, {kTokens, kColumns});
     const TensorView d_head = h.input(Role::accum, {kRows, kColumns});
@@ -87,7 +91,7 @@ Outputs run_head_over_tokens(Kernels& kernels, std::int64_t tile) {
         const HeadStatistics forward{rows(x), &head, rows(targets), share, rows(statistics)};
         kernels.run(forward, h.workspace(forward), h.stream());
         kernels.run(CombineHeadStatistics{rows(statistics).reshaped({1, count, 3}), rows(targets),
-                                          rows(lse), loss_sum},
+                                          rows(lse), rows(losses), loss_sum},
                     h.stream());
         const HeadBwd backward{rows(x),   &head, rows(targets), share,
                                rows(lse), 0.01,  rows(d_x),     d_head};
@@ -95,6 +99,7 @@ Outputs run_head_over_tokens(Kernels& kernels, std::int64_t tile) {
     }
     h.keep("statistics", statistics);
     h.keep("lse", lse);
+    h.keep("losses", losses);
     h.keep("loss_sum", loss_sum);
     h.keep("d_x", d_x);
     h.keep("d_head", d_head);

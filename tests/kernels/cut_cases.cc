@@ -40,7 +40,8 @@ void head_in_parts(Harness& h, std::int64_t T, std::int64_t C, std::int64_t V, s
     const TensorView targets = h.tokens(T, V, kIgnoreTarget);
     const TensorView d_head = h.input(Role::accum, {V, C}, 1e-2);
     const TensorView statistics = h.output(Role::f64, {G * T, 3});
-    const TensorView lse = h.output(Role::f64, {T}), loss_sum = h.filled(Role::f64, {1}, 0);
+    const TensorView lse = h.output(Role::f64, {T}), losses = h.output(Role::f64, {T});
+    const TensorView loss_sum = h.filled(Role::f64, {1}, 0);
     const TensorView d_x_parts = h.output(Role::compute, {G * T, C});
     const TensorView d_x = h.output(Role::compute, {T, C});
     std::vector<const PreparedWeight*> heads;
@@ -57,6 +58,7 @@ void head_in_parts(Harness& h, std::int64_t T, std::int64_t C, std::int64_t V, s
     h.kernels().run(CombineHeadStatistics{.parts = statistics.reshaped({G, T, 3}),
                                           .targets = targets,
                                           .lse = lse,
+                                          .losses = losses,
                                           .loss_sum = loss_sum},
                     h.stream());
     for (std::int64_t g = 0; g < G; ++g) {
@@ -74,6 +76,7 @@ void head_in_parts(Harness& h, std::int64_t T, std::int64_t C, std::int64_t V, s
     h.kernels().run(SumParts{.parts = d_x_parts.reshaped({G, T, C}), .y = d_x}, h.stream());
     if (3 * G * T >= 256) h.keep("statistics", statistics);
     if (T >= 256) h.keep("lse", lse);
+    if (T >= 256) h.keep("losses", losses);
     h.keep("d_x", d_x);
     h.keep("d_head", d_head);
 }

@@ -112,6 +112,7 @@ struct HeadProblem {
         : weight(h.input(Role::master, {kVocabulary, C}, 0.2)),
           x(h.input(Role::compute, {T, C}, 3)),
           targets(h.tokens(T, kVocabulary, kIgnoreTarget)),
+          losses(h.output(Role::f64, {T})),
           loss_sum(h.filled(Role::f64, {1}, 0)) {}
 
     // Computes only the loss, from G parts.
@@ -130,26 +131,32 @@ struct HeadProblem {
         h.kernels().run(CombineHeadStatistics{.parts = parts.reshaped({G, T, 3}),
                                               .targets = targets,
                                               .lse = h.output(Role::f64, {T}),
+                                              .losses = losses,
                                               .loss_sum = loss_sum},
                         h.stream());
         return h.read(loss_sum)[0];
     }
     double loss_of_whole(Harness& h) const {
-        const LinearCrossEntropy op{
-            .x = x, .head = &h.prepared(weight), .targets = targets, .loss_sum = loss_sum};
+        const LinearCrossEntropy op{.x = x,
+                                    .head = &h.prepared(weight),
+                                    .targets = targets,
+                                    .losses = losses,
+                                    .loss_sum = loss_sum};
         h.kernels().run(op, h.workspace(op), h.stream());
         return h.read(loss_sum)[0];
     }
 
-    TensorView weight, x, targets, loss_sum;
+    TensorView weight, x, targets, losses, loss_sum;
 };
 
 TEST_P(CutVocabulary, OnePartHasTheWholeLoss) {
     const auto kernels = GetParam().make();
     Harness whole(*kernels, kSeed), part(*kernels, kSeed);
-    const double loss = HeadProblem(whole, 150, 24).loss_of_whole(whole);
+    const HeadProblem of_whole(whole, 150, 24), of_part(part, 150, 24);
+    const double loss = of_whole.loss_of_whole(whole);
     EXPECT_GT(loss, 0);
-    EXPECT_EQ(HeadProblem(part, 150, 24).loss_of_parts(part, 1), loss);
+    EXPECT_EQ(of_part.loss_of_parts(part, 1), loss);
+    EXPECT_EQ(part.read(of_part.losses), whole.read(of_whole.losses));
 }
 
 // The ops of the head differ only by the rounding of f32: 150 losses of about 8, whose logits are
@@ -177,10 +184,12 @@ TEST_P(CutVocabulary, TokensWithoutTargetGiveNothing) {
                                     .rows = {20, 40},
                                     .statistics = h.output(Role::f64, {T, 3})};
     kernels->run(statistics, h.workspace(statistics), h.stream());
-    const TensorView lse = h.output(Role::f64, {T}), loss_sum = h.filled(Role::f64, {1}, 0.5);
+    const TensorView lse = h.output(Role::f64, {T}), losses = h.output(Role::f64, {T});
+    const TensorView loss_sum = h.filled(Role::f64, {1}, 0.5);
     kernels->run(CombineHeadStatistics{.parts = statistics.statistics.reshaped({1, T, 3}),
                                        .targets = targets,
                                        .lse = lse,
+                                       .losses = losses,
                                        .loss_sum = loss_sum},
                  h.stream());
     const HeadBwd bwd{.x = x,
@@ -193,6 +202,7 @@ TEST_P(CutVocabulary, TokensWithoutTargetGiveNothing) {
     kernels->run(bwd, h.workspace(bwd), h.stream());
     EXPECT_EQ(h.read(statistics.statistics), std::vector<double>(3 * T, 0));
     EXPECT_EQ(h.read(lse), std::vector<double>(T, 0));
+    EXPECT_EQ(h.read(losses), std::vector<double>(T, 0));
     EXPECT_EQ(h.read(loss_sum)[0], 0.5);
     EXPECT_EQ(h.read(bwd.d_x), std::vector<double>(T * C, 0));
     EXPECT_EQ(h.read(bwd.d_head), std::vector<double>(20 * C, 2));
@@ -206,11 +216,14 @@ TEST_P(CutVocabulary, StatisticsOfManyTokensAreCombined) {
     const CombineHeadStatistics op{.parts = h.filled(Role::f64, {G, T, 3}, 1),
                                    .targets = h.filled(Role::i32, {T}, 0),
                                    .lse = h.output(Role::f64, {T}),
+                                   .losses = h.output(Role::f64, {T}),
                                    .loss_sum = h.filled(Role::f64, {1}, 0)};
     kernels->run(op, h.stream());
     const double lse = 1 + std::log(2.0);
     for (const double each : h.read(op.lse))
         ASSERT_NEAR(each, lse, 1e-15);
+    for (const double each : h.read(op.losses))
+        ASSERT_NEAR(each, lse - 2, 1e-15);
     EXPECT_NEAR(h.read(op.loss_sum)[0], T * (lse - 2), 1e-9);
 }
 
@@ -229,6 +242,7 @@ TEST_P(CutVocabulary, StatisticsFarApartAreCombined) {
         kernels->run(CombineHeadStatistics{.parts = parts,
                                            .targets = h.filled(Role::i32, {T}, 0),
                                            .lse = lse,
+                                           .losses = h.output(Role::f64, {T}),
                                            .loss_sum = h.filled(Role::f64, {1}, 0)},
                      h.stream());
         EXPECT_EQ(h.read(lse), std::vector<double>(T, 1000 + std::log(1000.0)));

@@ -38,11 +38,14 @@ void NaiveKernels<T, S>::run(const LinearCrossEntropy& op, Workspace, Stream&) {
         const T* x = all_x + t * C;
         if (!op.d_x.empty()) std::memset(op.d_x.rows(t, 1).data(), 0, C * sizeof(S));
         const std::int32_t target = op.targets.as<std::int32_t>()[t];
+        double& loss = op.losses.as<double>()[t];
+        loss = 0;
         if (target == kIgnoreTarget) continue;
         const std::vector<T> logits = logits_of(x, op.head);
         const T max = *std::max_element(logits.begin(), logits.end());
         const T lse = max + std::log(sum_of_powers(logits, max));
-        *op.loss_sum.as<double>() += lse - logits[static_cast<std::size_t>(target)];
+        loss = lse - logits[static_cast<std::size_t>(target)];
+        *op.loss_sum.as<double>() += loss;
         if (op.d_x.empty()) continue;
         Out d_x(op.d_x.rows(t, 1));
         spread(logits, lse, target, op.scale, op.head, x, d_x, of(op.d_head));
@@ -71,7 +74,8 @@ template <typename T, typename S>
 void NaiveKernels<T, S>::run(const CombineHeadStatistics& op, Workspace, Stream&) {
     const std::int64_t G = op.parts.dim(0), T_ = op.parts.dim(1);
     for (std::int64_t t = 0; t < T_; ++t) {
-        op.lse.as<double>()[t] = 0;
+        double& loss = op.losses.as<double>()[t];
+        op.lse.as<double>()[t] = loss = 0;
         if (op.targets.as<std::int32_t>()[t] == kIgnoreTarget) continue;
         T lse = -std::numeric_limits<T>::infinity(), target_logit = 0;
         for (std::int64_t g = 0; g < G; ++g) {
@@ -82,7 +86,8 @@ void NaiveKernels<T, S>::run(const CombineHeadStatistics& op, Workspace, Stream&
             target_logit += static_cast<T>(part[2]);
         }
         op.lse.as<double>()[t] = lse;
-        *op.loss_sum.as<double>() += lse - target_logit;
+        loss = lse - target_logit;
+        *op.loss_sum.as<double>() += loss;
     }
 }
 

@@ -42,24 +42,27 @@ void linear(Harness& h, std::int64_t T, std::int64_t N, std::int64_t K, Into int
     h.keep("d_weight", d_weight);
 }
 
-// Computes one loss per `group` rows, so that there are enough losses to compare.
+// Computes one sum per `group` rows, so that there are enough sums to compare.
 void loss_only(Harness& h, std::int64_t group, std::int64_t C, std::int64_t V) {
     constexpr std::int64_t kNumGroups = 256;
     const std::int64_t T = kNumGroups * group;
     const PreparedWeight& head = h.prepared(V, C);
     const TensorView x = h.input(Role::compute, {T, C}, 3);
     const TensorView targets = h.tokens(T, V, kIgnoreTarget);
-    const TensorView losses = h.filled(Role::f64, {kNumGroups}, 0);
+    const TensorView losses = h.output(Role::f64, {T});
+    const TensorView sums = h.filled(Role::f64, {kNumGroups}, 0);
     Workspace workspace;
     for (std::int64_t i = 0; i < kNumGroups; ++i) {
         const LinearCrossEntropy op{.x = x.rows(i * group, group),
                                     .head = &head,
                                     .targets = targets.rows(i * group, group),
-                                    .loss_sum = losses.rows(i, 1)};
+                                    .losses = losses.rows(i * group, group),
+                                    .loss_sum = sums.rows(i, 1)};
         if (i == 0) workspace = h.workspace(op);
         h.kernels().run(op, workspace, h.stream());
     }
-    h.keep("loss_sum", losses);
+    h.keep("losses", losses);
+    h.keep("loss_sum", sums);
 }
 
 void copy_add_fill(Harness& h) {
@@ -185,10 +188,12 @@ void loss_and_gradients(Harness& h, std::int64_t T, std::int64_t C, std::int64_t
                                 .head = &head,
                                 .targets = h.tokens(T, V, kIgnoreTarget),
                                 .scale = 1.0 / 77,
+                                .losses = h.output(Role::f64, {T}),
                                 .loss_sum = h.filled(Role::f64, {1}, 0),
                                 .d_x = h.output(Role::compute, {T, C}),
                                 .d_head = h.input(Role::accum, {V, C}, 1e-2)};
     h.kernels().run(op, h.workspace(op), h.stream());
+    if (T >= 256) h.keep("losses", op.losses);
     h.keep("d_x", op.d_x);
     h.keep("d_head", op.d_head);
 }

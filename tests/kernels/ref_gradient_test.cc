@@ -183,6 +183,7 @@ TEST_F(RefGradient, LinearCrossEntropy) {
     const TensorView target_view(targets.data(), DType::i32, {T});
     Vector x = random_vector(rng_, T * C), w = random_vector(rng_, V * C), d_x(T * C, 99),
            d_w(V * C);
+    Vector losses(T);
     const auto loss = [&] {
         const auto head = ref_.prepare(w, V, C);
         Vector sum(1);
@@ -190,6 +191,7 @@ TEST_F(RefGradient, LinearCrossEntropy) {
             k.run(LinearCrossEntropy{.x = view(x, {T, C}),
                                      .head = head.get(),
                                      .targets = target_view,
+                                     .losses = view(losses, {T}),
                                      .loss_sum = view(sum, {1})},
                   {}, s);
         });
@@ -202,6 +204,7 @@ TEST_F(RefGradient, LinearCrossEntropy) {
                                  .head = head.get(),
                                  .targets = target_view,
                                  .scale = kScale,
+                                 .losses = view(losses, {T}),
                                  .loss_sum = view(sum, {1}),
                                  .d_x = view(d_x, {T, C}),
                                  .d_head = view(d_w, {V, C})},

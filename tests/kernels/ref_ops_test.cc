@@ -97,7 +97,7 @@ TEST_F(RefOps, RopeKeepsScoresRelative) {
 }
 
 TEST_F(RefOps, LossOfUniformLogitsIsTheLogarithmOfTheVocabulary) {
-    Vector w(8 * 2), x = {1, 2, 3, 4}, sum = {0.5};
+    Vector w(8 * 2), x = {1, 2, 3, 4}, losses = {99, 99}, sum = {0.5};
     std::vector<std::int32_t> targets = {7, kIgnoreTarget};
     const auto head = ref_.prepare(w, 8, 2);
     ref_.run([&](Kernels& k, Stream& s) {
@@ -105,26 +105,32 @@ TEST_F(RefOps, LossOfUniformLogitsIsTheLogarithmOfTheVocabulary) {
                                  .head = head.get(),
                                  .targets = TensorView(targets.data(), DType::i32, {2}),
                                  .scale = 0.125,
+                                 .losses = view(losses, {2}),
                                  .loss_sum = view(sum, {1})},
               {}, s);
     });
+    EXPECT_NEAR(losses[0], std::log(8.0), 1e-15);
+    EXPECT_EQ(losses[1], 0);
     EXPECT_NEAR(sum[0], 0.5 + std::log(8.0), 1e-15);
 }
 
 TEST_F(RefOps, RowsWithoutTargetHaveNoGradient) {
     Rng rng(1);
-    Vector w = random_vector(rng, 8), x = random_vector(rng, 4), d_x(4, 99), d_w(8), sum(1);
+    Vector w = random_vector(rng, 8), x = random_vector(rng, 4), d_x(4, 99), d_w(8);
+    Vector losses(2, 99), sum(1);
     std::vector<std::int32_t> targets = {kIgnoreTarget, kIgnoreTarget};
     const auto head = ref_.prepare(w, 4, 2);
     ref_.run([&](Kernels& k, Stream& s) {
         k.run(LinearCrossEntropy{.x = view(x, {2, 2}),
                                  .head = head.get(),
                                  .targets = TensorView(targets.data(), DType::i32, {2}),
+                                 .losses = view(losses, {2}),
                                  .loss_sum = view(sum, {1}),
                                  .d_x = view(d_x, {2, 2}),
                                  .d_head = view(d_w, {4, 2})},
               {}, s);
     });
+    EXPECT_EQ(losses, Vector(2, 0));
     EXPECT_EQ(sum[0], 0);
     EXPECT_EQ(d_x, Vector(4, 0));
     EXPECT_EQ(d_w, Vector(8, 0));

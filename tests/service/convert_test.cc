@@ -27,8 +27,8 @@ bool same(const StepReport& x, const StepReport& y) {
 }
 bool same(const EvaluationReport& x, const EvaluationReport& y) {
     const auto values = [](const EvaluationReport& report) {
-        const auto& [a, b, c, d, e] = report;
-        return std::make_tuple(a, b, c, d, e);
+        const auto& [a, b, c, d, e, f] = report;
+        return std::make_tuple(a, b, c, d, e, f);
     };
     return values(x) == values(y);
 }

@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "base/random.h"
-#include "engine/train/rank_engine.h"
 #include "kernels/bf16.h"
 #include "kernels/closed_device.h"
 #include "kernels/cpu/cpu_kernels.h"
@@ -15,20 +14,6 @@
 
 namespace rm::test {
 namespace {
-
-std::vector<Sample> random_sequences(const RigConfig& config, std::int64_t step) {
-    std::vector<Sample> sequences(static_cast<std::size_t>(config.sequences));
-    Rng rng(config.seed * 1000 + static_cast<std::uint64_t>(step));
-    for (Sample& sample : sequences) {
-        for (std::int64_t i = 0; i <= config.context; ++i) {
-            const auto V = static_cast<std::uint64_t>(config.model.vocabulary);
-            sample.tokens.push_back(static_cast<std::int32_t>(rng.below(V)));
-        }
-        sample.documents = config.documents;
-        if (sample.documents.empty()) sample.documents = {config.context};
-    }
-    return sequences;
-}
 
 template <typename T>
 std::vector<double> read_as(Device& device, const TensorView& x) {
@@ -149,16 +134,30 @@ KernelsFactory closed_cpu_backend(int num_threads, DType compute) {
     };
 }
 
-RigResult run_rig(const RigConfig& config) {
+std::vector<Sample> random_sequences(const RigConfig& config, std::int64_t step) {
+    std::vector<Sample> sequences(static_cast<std::size_t>(config.sequences));
+    Rng rng(config.seed * 1000 + static_cast<std::uint64_t>(step));
+    for (Sample& sample : sequences) {
+        for (std::int64_t i = 0; i <= config.context; ++i) {
+            const auto V = static_cast<std::uint64_t>(config.model.vocabulary);
+            sample.tokens.push_back(static_cast<std::int32_t>(rng.below(V)));
+        }
+        sample.documents = config.documents;
+        if (sample.documents.empty()) sample.documents = {config.context};
+    }
+    return sequences;
+}
+
+void on_every_engine(const RigConfig& config, const std::function<void(RankEngine&)>& use) {
     const int num_ranks = config.mesh.num_ranks();
     const auto hub = make_local_hub(num_ranks, config.links);
     auto exchanges = make_local_exchanges(num_ranks);
-    std::vector<RigResult> results(static_cast<std::size_t>(num_ranks));
-    RigResult whole;
-    std::mutex mutex;
+    MemoryPolicy memory = config.memory;
+    memory.tile_tokens = config.tile;
+    memory.chunk_tokens = config.chunk;
     on_every_rank(num_ranks, [&](int rank) {
-        const auto i = static_cast<std::size_t>(rank);
-        const auto transport = make_transport(config, rank, *exchanges[i], hub);
+        const auto transport =
+            make_transport(config, rank, *exchanges[static_cast<std::size_t>(rank)], hub);
         const auto kernels = config.backend();
         const auto host = config.host ? config.host() : nullptr;
         ProgressPage progress{};
@@ -176,15 +175,23 @@ RigResult run_rig(const RigConfig& config) {
                            .vocabulary_block = config.vocabulary_block});
         engine.state().initialize(config.seed);
         if (config.change) config.change(engine.state());
-        MemoryPolicy memory = config.memory;
-        memory.tile_tokens = config.tile;
-        memory.chunk_tokens = config.chunk;
         const Status entered = engine.enter({config.context, memory, config.model.rope});
         RM_CHECK(entered.ok(), "{}", entered.error().message);
-        results[i] = train(config, engine);
+        use(engine);
+    });
+}
+
+RigResult run_rig(const RigConfig& config) {
+    std::vector<RigResult> results(static_cast<std::size_t>(config.mesh.num_ranks()));
+    RigResult whole;
+    std::mutex mutex;
+    on_every_engine(config, [&](RankEngine& engine) {
+        RigResult& result = results[static_cast<std::size_t>(engine.spec().rank)];
+        result = train(config, engine);
         for (std::size_t kind = 0; kind < kNumMemoryKinds; ++kind) {
             const auto k = static_cast<MemoryKind>(kind);
-            results[i].memory[std::string(to_string(k))] = kernels->device().allocated(k);
+            result.memory[std::string(to_string(k))] =
+                engine.streams().kernels.device().allocated(k);
         }
         engine.weights().finish_update();
         const std::lock_guard lock(mutex);

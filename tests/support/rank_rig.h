@@ -10,7 +10,7 @@
 
 #include "engine/comm/transport/transport.h"
 #include "engine/model/linears/linear_precision.h"
-#include "engine/train/trainer.h"
+#include "engine/train/rank_engine.h"
 #include "kernels/kernels.h"
 #include "spec/job_spec.h"
 #include "spec/mesh.h"
@@ -73,6 +73,12 @@ struct RigResult {
     StepResult last;                      // of rank 0
     std::map<std::string, Bytes> memory;  // of rank 0's device, by kind
 };
+
+// Calls use(engine) on a thread for each rank of the mesh, with its stage entered.
+void on_every_engine(const RigConfig& config, const std::function<void(RankEngine&)>& use);
+
+// The random sequences of a step.
+std::vector<Sample> random_sequences(const RigConfig& config, std::int64_t step);
 
 // Assembles the result from all ranks. Checks that replicas have the same bits, and that all ranks
 // have the same losses and norms.

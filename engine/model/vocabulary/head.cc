@@ -15,9 +15,10 @@ RowAccess access_to_sum(bool first, bool last) {
 Head::Head(const HeadContext& context)
     : context_(context), num_blocks_(context.weights.num_blocks()) {
     const std::int64_t tensor = context.layout.tensor, tile = context.shapes.tile;
-    if (tensor * num_blocks_ == 1) return;
     Device& device = context.memory.device();
     const std::int64_t lanes = context.layout.lanes();
+    losses_ = Tensor(device, MemoryKind::workspace, DType::f64, {lanes, tile});
+    if (tensor * num_blocks_ == 1) return;
     statistics_ =
         Tensor(device, MemoryKind::workspace, DType::f64, {lanes * tensor, num_blocks_, tile, 3});
     lse_ = Tensor(device, MemoryKind::workspace, DType::f64, {lanes, tile});
@@ -37,6 +38,17 @@ TensorView Head::statistics_of(const Tile& tile) const {
     const std::int64_t ranks = context_.tiles.size();
     const TensorView of_lane = statistics_->rows(tile.lane * ranks, ranks);
     return {of_lane.data(), DType::f64, {ranks, num_blocks_ * tile.range.count, 3}};
+}
+
+TensorView Head::losses_of(const Tile& tile) const {
+    return losses_->rows(tile.lane, 1).reshaped({losses_->dim(1)}).rows(0, tile.range.count);
+}
+
+// Before another tile takes the lane: the device never has the losses of all tokens.
+void Head::download_losses(const Tile& tile, double* to) const {
+    if (to == nullptr) return;
+    context_.memory.device().download(losses_of(tile), to + tile.range.first,
+                                      context_.ops.stream());
 }
 
 // x: the tile's shard. The normed tile is gathered next.
@@ -84,7 +96,9 @@ TileTask Head::whole_tile(const HeadRows& head, Tile tile, TensorView x, const L
     const TensorView normed = co_await tiles.gather(tile);
     const TensorView d_normed = d_x.empty() ? TensorView() : tiles.partial(tile);
     context_.ops(LinearCrossEntropy{normed, head.weight.prepared, at(context_.targets, tile.range),
-                                    work.scale, work.loss_sum, d_normed, head.weight.grad});
+                                    work.scale, losses_of(tile), work.loss_sum, d_normed,
+                                    head.weight.grad});
+    download_losses(tile, work.losses);
     if (!d_x.empty()) queue_norm_grad(tile, d_normed, x, d_x);
 }
 
@@ -102,7 +116,8 @@ TileTask Head::cut_tile(const HeadRows& head, Tile tile, TensorView x, const Los
     const TensorView normed = co_await tiles.gather(tile);
     ops(HeadStatistics{normed, head.weight.prepared, targets, head.share, own});
     co_await tiles.gather_parts(tile, parts);
-    ops(CombineHeadStatistics{parts, targets, lse, work.loss_sum});
+    ops(CombineHeadStatistics{parts, targets, lse, losses_of(tile), work.loss_sum});
+    download_losses(tile, work.losses);
     if (d_x.empty()) co_return;
     ops(HeadBwd{normed, head.weight.prepared, targets, head.share, lse, work.scale,
                 tiles.partial(tile), head.weight.grad});
@@ -126,9 +141,9 @@ void Head::queue_blocks(TokenStore& x, const LossWork& work) {
         statistics.push_back(working_store(memory, {"head_statistics", block}, DType::f64, {T, 3}));
         queue_statistics(block, next, x, statistics.back());
     }
-    if (work.d_x == nullptr) return queue_loss(statistics, nullptr, work.loss_sum);
+    if (work.d_x == nullptr) return queue_loss(statistics, nullptr, work);
     TokenStore lse = working_store(memory, {"head_lse"}, DType::f64, {T, 1});
-    queue_loss(statistics, &lse, work.loss_sum);
+    queue_loss(statistics, &lse, work);
     statistics.clear();
     TokenStore d_normed = working_store(memory, {"d_normed"}, memory.types().accum, {Ts, C});
     for (int block = num_blocks_; block-- > 0;)
@@ -158,8 +173,7 @@ TileTask Head::statistics_tile(const HeadRows& head, Tile tile, TensorView x,
 }
 
 // Merges the statistics of all blocks and tensor ranks, in the order of ranks, then blocks.
-void Head::queue_loss(std::vector<TokenStore>& statistics, TokenStore* lse,
-                      const TensorView& loss_sum) {
+void Head::queue_loss(std::vector<TokenStore>& statistics, TokenStore* lse, const LossWork& work) {
     Windows all = context_.windows();
     std::vector<TileWindow> at_statistics;
     for (TokenStore& store : statistics)
@@ -172,17 +186,18 @@ void Head::queue_loss(std::vector<TokenStore>& statistics, TokenStore* lse,
         for (int block = 0; block < num_blocks_; ++block)
             context_.ops(Copy{at_statistics[usize(block)](tile), own.rows(block, 1)});
         const TensorView scratch = lse_->rows(tile.lane, 1).reshaped({lse_->dim(1)});
-        return loss_tile(tile, lse == nullptr ? scratch.rows(0, count) : at_lse(tile), loss_sum);
+        return loss_tile(tile, lse == nullptr ? scratch.rows(0, count) : at_lse(tile), work);
     });
 }
 
-TileTask Head::loss_tile(Tile tile, TensorView lse, const TensorView& loss_sum) const {
+TileTask Head::loss_tile(Tile tile, TensorView lse, const LossWork& work) const {
     const std::int64_t count = tile.range.count;
     const TensorView parts = statistics_of(tile);
     co_await context_.tiles.gather_parts(tile, parts);
     context_.ops(CombineHeadStatistics{parts.reshaped({parts.dim(0) * num_blocks_, count, 3}),
                                        at(context_.targets, tile.range), lse.reshaped({count}),
-                                       loss_sum});
+                                       losses_of(tile), work.loss_sum});
+    download_losses(tile, work.losses);
 }
 
 void Head::queue_gradients(int block, TokenStore& x, TokenStore& lse, TokenStore& d_normed,

@@ -19,6 +19,7 @@ struct LossWork {
     double scale = 1;
     TensorView loss_sum;        // (1) f64, summed into
     TokenStore* d_x = nullptr;  // (Ts, C) compute, overwritten
+    double* losses = nullptr;   // (T) of the host: each token's loss, in stream order; or null
 };
 
 // Final norm, head and loss, tile by tile. A head of several blocks passes by twice: first each
@@ -45,6 +46,8 @@ private:
     int last_layer() const;  // its unit
     TensorView rstd(const Tile& tile, const TensorView& x) const;
     TensorView statistics_of(const Tile& tile) const;
+    TensorView losses_of(const Tile& tile) const;
+    void download_losses(const Tile& tile, double* to) const;
     void queue_norm(const Tile& tile, const TensorView& x) const;
     void queue_norm_grad(const Tile& tile, const TensorView& d_normed, const TensorView& x,
                          const TensorView& d_x) const;
@@ -57,17 +60,17 @@ private:
 
     void queue_blocks(TokenStore& x, const LossWork& work);
     void queue_statistics(int block, int next, TokenStore& x, TokenStore& statistics);
-    void queue_loss(std::vector<TokenStore>& statistics, TokenStore* lse,
-                    const TensorView& loss_sum);
+    void queue_loss(std::vector<TokenStore>& statistics, TokenStore* lse, const LossWork& work);
     void queue_gradients(int block, TokenStore& x, TokenStore& lse, TokenStore& d_normed,
                          const LossWork& work);
     TileTask statistics_tile(const HeadRows& head, Tile tile, TensorView x,
                              TensorView statistics) const;
-    TileTask loss_tile(Tile tile, TensorView lse, const TensorView& loss_sum) const;
+    TileTask loss_tile(Tile tile, TensorView lse, const LossWork& work) const;
     TileTask gradient_tile(const HeadRows& head, Tile tile, GradientRows rows, double scale) const;
 
     HeadContext context_;
     int num_blocks_;
+    Tensor losses_;      // (lanes, tile) f64
     Tensor statistics_;  // (lanes, tensor, blocks, tile, 3) f64: of a head in several parts
     Tensor lse_;         // (lanes, tile) f64; likewise
 };

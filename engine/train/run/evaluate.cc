@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "engine/json/json_members.h"
+#include "engine/train/run/position_sums.h"
 
 namespace rm {
 namespace {
@@ -41,6 +42,19 @@ void report(const RankParts& parts, EvaluationReport evaluation) {
     parts.env.observer.on_evaluation(evaluation);
 }
 
+// Collective. Tensor ranks have the same tokens: one of them counts.
+std::vector<PositionLoss> by_position(RankParts& parts, const StepBatch& batch,
+                                      const TokenLosses& losses) {
+    const RankLayout& layout = parts.engine.layout();
+    PositionSums sums(layout.context);
+    if (layout.tensor_index == 0) {
+        for (std::size_t i = 0; i < batch.micro_batches.size(); ++i)
+            sums.add(batch.micro_batches[i], losses.by_micro_batch[i]);
+    }
+    sums.set_numbers(parts.meeting.sums(sums.numbers()));
+    return sums.means();
+}
+
 }  // namespace
 
 Status evaluate(RankParts& parts, RunState& state) {
@@ -49,11 +63,12 @@ Status evaluate(RankParts& parts, RunState& state) {
     RM_TRY(const std::optional<StepBatch> batch, held_out_batch(parts));
     if (!batch) return {};
     const std::int64_t step = state.position.step;
-    const double total = parts.engine.trainer().total_loss(*batch);
-    state.evaluated = {step, std::isfinite(total)};
-    const double loss = total / static_cast<double>(batch->num_targets);
-    if (parts.is_first())
-        report(parts, {.step = step, .targets = batch->num_targets, .loss = loss});
+    const TokenLosses losses = parts.engine.trainer().losses(*batch);
+    state.evaluated = {step, std::isfinite(losses.total)};
+    EvaluationReport evaluation{.step = step, .targets = batch->num_targets};
+    evaluation.loss = losses.total / static_cast<double>(batch->num_targets);
+    evaluation.by_position = by_position(parts, *batch, losses);
+    if (parts.is_first()) report(parts, std::move(evaluation));
     return {};
 }
 

@@ -96,7 +96,7 @@ private:
                     note({Kind::residual, layer, found->element, found->value});
             });
         });
-        engine_.trainer().total_loss(batch_);
+        engine_.trainer().losses(batch_);
         engine_.model().watch_residual({});
     }
 

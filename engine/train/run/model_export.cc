@@ -1,9 +1,8 @@
 #include "engine/train/run/model_export.h"
 
-#include <algorithm>
-
 #include "base/clock.h"
-#include "engine/hf/export.h"
+#include "engine/model/whole_weights.h"
+#include "engine/train/save/trained_model.h"
 
 namespace rm {
 namespace {
@@ -13,14 +12,17 @@ constexpr Seconds kAskInterval{2};
 
 class ModelExport {
 public:
-    explicit ModelExport(RankParts& parts) : parts_(parts), spec_(parts.config.spec) {}
+    explicit ModelExport(RankParts& parts)
+        : parts_(parts),
+          spec_(parts.config.spec),
+          trained_(trained_model(spec_, parts.model,
+                                 {.stage = static_cast<int>(spec_.stages.size())})) {}
 
     Status try_place();
     Result<bool> run();
 
 private:
     HfExport options(const std::string& path) const;
-    StorageType type() const;
     Result<bool> write_to(const std::string& path);
     Status everyone(const Status& mine);
     Error rescue(const Error& failed);
@@ -28,19 +30,13 @@ private:
 
     RankParts& parts_;
     const JobSpec& spec_;
+    const TrainedModel trained_;
 };
 
-StorageType ModelExport::type() const {
-    return compute_type(spec_) == DType::bf16 ? StorageType::bf16 : StorageType::f32;
-}
-
+// The model as the last stage leaves it.
 HfExport ModelExport::options(const std::string& path) const {
-    HfExport options{.path = path, .source = spec_.model.from};
-    options.tokenizer = spec_.data.tokenizer;
-    options.dtype = type();
+    HfExport options = export_of(trained_, path);
     options.epoch = parts_.config.epoch;
-    for (const StageSpec& stage : spec_.stages)
-        options.context = std::max(options.context, stage.context);
     return options;
 }
 
@@ -97,9 +93,7 @@ Result<bool> ModelExport::write_to(const std::string& path) {
     WholeWeights whole(&parts_.engine.streams(), parts_.engine.state());
     Result<StagedExport> staged = StagedExport{};
     if (parts_.is_first()) {
-        ModelConfig trained = parts_.model;
-        trained.rope = stage_shape(parts_.model, spec_.stages.back(), {}).rope;
-        staged = stage_hf(options(path), trained, whole, parts_.faults);
+        staged = stage_hf(options(path), trained_.model, whole, parts_.faults);
     }
     whole.finish();
     RM_RETURN_IF_ERROR(everyone(status_of(staged)));
@@ -117,8 +111,8 @@ Result<bool> ModelExport::write_to(const std::string& path) {
     if (parts_.is_first() && may)
         published = publish_hf(*staged, parts_.config.epoch, parts_.faults);
     RM_RETURN_IF_ERROR(everyone(published));
-    parts_.note(
-        format("exported to {} as {} in {:.1} s", path, to_string(type()), watch.seconds()));
+    parts_.note(format("exported to {} as {} in {:.1} s", path, to_string(options(path).dtype),
+                       watch.seconds()));
     return true;
 }
 

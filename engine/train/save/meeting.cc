@@ -75,6 +75,19 @@ std::vector<std::int64_t> Meeting::gather(std::int64_t mine) {
     return all;
 }
 
+std::vector<double> Meeting::sums(std::vector<double> mine) {
+    Device& device = streams_.kernels.device();
+    const std::int64_t count = std::ssize(mine);
+    for (std::int64_t first = 0; first < count; first += gathered_->dim(0)) {
+        const TensorView part = gathered_->rows(0, std::min(gathered_->dim(0), count - first));
+        device.write(mine.data() + first, part);
+        streams_.communicator.all_reduce_sum(GroupKey::world, part);
+        streams_.communication.synchronize();
+        device.read(part, mine.data() + first);
+    }
+    return mine;
+}
+
 void Meeting::broadcast(const TensorView& values, void* host, int root) {
     Device& device = streams_.kernels.device();
     device.write(host, values);

@@ -64,6 +64,8 @@ public:
     std::array<double, 2> as_rank_0_says(std::array<double, 2> mine);
     // By rank, what each gives.
     std::vector<std::int64_t> gather(std::int64_t mine);
+    // The sums over all ranks of as many numbers from each.
+    std::vector<double> sums(std::vector<double> mine);
 
 private:
     static constexpr std::size_t kMostWords = 1024;  // bytes

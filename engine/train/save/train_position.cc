@@ -7,6 +7,7 @@
 
 #include "engine/json/json_members.h"
 #include "engine/train/rank_config.h"
+#include "engine/train/save/trained_model.h"
 
 namespace rm {
 
@@ -95,7 +96,8 @@ json checkpoint_state(const TrainPosition& position, const JobSpec& spec, const 
     json state = {{"data", to_json(position.data)},
                   {"data_hash", data_hash},
                   {"seed", spec.seed},
-                  {"model", model_config_to_json(model)}};
+                  {"model", model_config_to_json(model)},
+                  {"trained", trained_model_to_json(trained_model(spec, model, position))}};
     JsonWriter writer(state);
     visit_members(writer, position);
     if (!fp8.history.empty()) state["fp8_history"] = fp8.history;
@@ -115,6 +117,7 @@ Result<ResumePoint> read_checkpoint_state(const json& state, const JobSpec& spec
     object.read("data_hash", point.data_hash).read("seed", seed);
     const json* data = object.member("data");
     const json* stored_model = object.member("model");
+    object.member("trained");  // a resume goes by the job
     RM_RETURN_IF_ERROR(read_fp8_memory(object, point.fp8));
     RM_RETURN_IF_ERROR(object.finish());
     if (data == nullptr || stored_model == nullptr) {

@@ -38,7 +38,7 @@ struct Fp8Memory {
 };
 
 // The `state` of a checkpoint's manifest. Besides the position it records what must not change
-// under a resume: seed, model and the data's hash.
+// under a resume: seed, model and the data's hash; and how the model was trained (TrainedModel).
 nlohmann::json checkpoint_state(const TrainPosition& position, const JobSpec& spec,
                                 const ModelConfig& model, const std::string& data_hash,
                                 const Fp8Memory& fp8 = {});

@@ -68,18 +68,35 @@ TEST(JobText, SaysThatARunHasDiverged) {
                                                      "345.2000"));
 }
 
+TEST(DescribeJob, ShowsHowTheHeldOutLossFallsWithTheContext) {
+    pb::Job job = ended_job(pb::JOB_STATE_SUCCEEDED);
+    for (const auto& [from, loss] : {std::pair{1, 3.0}, {16, 2.5}}) {
+        pb::PositionLoss& position = *job.mutable_last_evaluation()->add_by_position();
+        position.set_from_tokens(from);
+        position.set_targets(from * 1000);
+        position.set_loss(loss);
+    }
+    std::ostringstream text;
+    describe_job({.stream = text}, job, after_submission(70));
+    EXPECT_THAT(text.str(), testing::HasSubstr("\nheld-out loss by the tokens before the target\n"
+                                               "  FROM  TARGETS    NATS  PERPLEXITY\n"
+                                               "     1    1,000  3.0000       20.09\n"
+                                               "    16   16,000  2.5000       12.18\n"));
+}
+
 TEST(Document, PrintsAListOfMessagesAsJsonAndYaml) {
     std::vector<pb::EvaluationReport> list = {sample_evaluation(8)};
     std::ostringstream json;
     print_documents(json, list, OutputFormat::json);
     EXPECT_EQ(json.str(),
               "[\n  {\n    \"step\": 8,\n    \"targets\": 65536,\n    \"loss\": 2.71,\n"
-              "    \"unigramEntropy\": 3.41,\n    \"bigramEntropy\": 2.61\n  }\n]\n");
+              "    \"unigramEntropy\": 3.41,\n    \"bigramEntropy\": 2.61,\n    \"byPosition\": "
+              "[]\n  }\n]\n");
     std::ostringstream yaml;
     print_documents(yaml, list, OutputFormat::yaml);
     EXPECT_EQ(yaml.str(),
               "- step: 8\n  targets: 65536\n  loss: 2.71\n  unigramEntropy: 3.41\n"
-              "  bigramEntropy: 2.61\n");
+              "  bigramEntropy: 2.61\n  byPosition: []\n");
     std::ostringstream none;
     print_documents(none, std::vector<pb::Job>(), OutputFormat::json);
     EXPECT_EQ(none.str(), "[]\n");

@@ -75,11 +75,13 @@ struct Case {
     std::vector<Sample> sequences;
 };
 
-// Document, position and target of one token, derived from the documents of the sample.
+// Document, position and target of one token, and what precedes the target, derived from the
+// documents of the sample.
 struct Expected {
     std::int32_t document;
     std::int64_t position;
     std::int32_t target;
+    std::int64_t context;
 };
 std::vector<Expected> expected_of(const Case& c, std::size_t sequence) {
     const Sample& sample = c.sequences[sequence];
@@ -88,25 +90,27 @@ std::vector<Expected> expected_of(const Case& c, std::size_t sequence) {
         for (std::int64_t i = 0; i < sample.documents[d]; ++i) {
             const std::int64_t at = std::ssize(all);
             all.push_back({static_cast<std::int32_t>(d), c.positions == Positions::reset ? i : at,
-                           token_at(sequence, at + 1)});
+                           token_at(sequence, at + 1), i + 1});
         }
         const bool goes_on = d + 1 == sample.documents.size() && !sample.ends_document;
-        if (!goes_on) all.back().target = kIgnoreTarget;
+        if (goes_on) continue;
+        all.back().target = kIgnoreTarget;
+        all.back().context = 0;
     }
     return all;
 }
 
-// Calls check(token, target, run of that one token) for each local token.
+// Calls check(index, run of that one token) for each local token.
 template <typename Check>
 void for_each_token(const MicroBatch& batch, Check check) {
     std::size_t at = 0;
     for (const rm::Run& run : batch.runs.local) {
         for (std::int64_t i = 0; i < run.length; ++i, ++at)
-            check(batch.tokens.at(at), batch.targets.at(at),
-                  rm::Run{run.document, run.first + i, 1});
+            check(at, rm::Run{run.document, run.first + i, 1});
     }
     EXPECT_EQ(at, batch.tokens.size());
     EXPECT_EQ(at, batch.targets.size());
+    EXPECT_EQ(at, batch.contexts.size());
 }
 
 TEST(StepBatch, HoldsEveryTokenOnceWithItsTargetDocumentAndPosition) {
@@ -119,16 +123,19 @@ TEST(StepBatch, HoldsEveryTokenOnceWithItsTargetDocumentAndPosition) {
         std::int64_t seen = 0;
         for (const int rank : c.ranks()) {
             for (const MicroBatch& batch : c.batch(rank).micro_batches) {
-                for_each_token(batch, [&](std::int32_t token, std::int32_t target, rm::Run run) {
+                for_each_token(batch, [&](std::size_t i, rm::Run run) {
+                    const std::int32_t token = batch.tokens.at(i), target = batch.targets.at(i);
                     if (run.document == kPaddingDocument) {
                         ASSERT_EQ(token, 0);
                         ASSERT_EQ(target, kIgnoreTarget);
+                        ASSERT_EQ(batch.contexts.at(i), 0);
                         return;
                     }
                     const auto sequence = static_cast<std::size_t>((token - 1) / kSequenceStep);
                     const auto at = static_cast<std::size_t>((token - 1) % kSequenceStep);
                     const Expected& right = expected.at(sequence).at(at);
                     ASSERT_EQ(target, right.target) << "token " << at;
+                    ASSERT_EQ(batch.contexts.at(i), right.context) << "token " << at;
                     ASSERT_EQ(run, (rm::Run{right.document, right.position, 1})) << "token " << at;
                     ++seen;
                 });

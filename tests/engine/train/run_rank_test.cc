@@ -21,6 +21,19 @@ using test::TrainRun;
 using testing::Contains;
 using testing::HasSubstr;
 
+void expect_mean_of_positions(const EvaluationReport& report) {
+    std::int64_t targets = 0, from = 0;
+    double sum = 0;
+    for (const PositionLoss& position : report.by_position) {
+        EXPECT_GT(position.from_tokens, from);
+        from = position.from_tokens;
+        targets += position.targets;
+        sum += position.loss * static_cast<double>(position.targets);
+    }
+    EXPECT_EQ(targets, report.targets);
+    EXPECT_NEAR(sum / static_cast<double>(targets), report.loss, 1e-12);
+}
+
 class RunRank : public testing::Test {
 protected:
     RunRank() {
@@ -53,6 +66,7 @@ TEST_F(RunRank, LearnsAndReportsTheHeldOutLossBesideTheTextsEntropies) {
     ASSERT_EQ(run.evaluations.size(), 1u);
     EXPECT_GT(run.evaluations[0].unigram_entropy, run.evaluations[0].bigram_entropy);
     EXPECT_GT(run.evaluations[0].targets, 0);
+    expect_mean_of_positions(run.evaluations[0]);
     EXPECT_TRUE(std::filesystem::exists(dir_.file("run/metrics.jsonl")));
 }
 

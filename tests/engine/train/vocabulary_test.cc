@@ -156,81 +156,54 @@ TEST(VocabularyBlocks, OfALongVocabularyTrainAsOneRankDoes) {
     }
 }
 
-// Ranks of a mesh with several blocks, below the loop over steps.
-class ManyBlocks : public testing::Test {
-protected:
-    static constexpr std::int64_t kContext = 256;
-
-    // Calls use(engine) on a thread for each rank.
-    void on_every_rank(const std::function<void(RankEngine&)>& use) const {
-        const auto hub = make_local_hub(mesh_.num_ranks());
-        test::on_every_rank(mesh_.num_ranks(), [&](int rank) {
-            TransportOptions options{.rank = rank, .num_ranks = mesh_.num_ranks()};
-            options.peers = peers_of(mesh_)[static_cast<std::size_t>(rank)];
-            const auto transport = make_local_transport(hub, options);
-            const auto kernels = test::cpu_backend(1)();
-            ProgressPage progress{};
-            RankEngine engine(*kernels, *transport, progress,
-                              {.model = test::small_model(),
-                               .mesh = mesh_,
-                               .rank = rank,
-                               .zero = 3,
-                               .vocabulary_block = 512});
-            engine.state().initialize(1);
-            RM_CHECK(engine.enter({kContext, memory_, engine.spec().model.rope}).ok(), "enter");
-            use(engine);
-        });
-    }
-    static StepBatch batch(const RankEngine& engine, std::int64_t sequences) {
-        std::vector<Sample> samples(static_cast<std::size_t>(sequences));
-        Rng rng(7);
-        for (Sample& sample : samples) {
-            sample.documents = {kContext};
-            for (std::int64_t i = 0; i <= kContext; ++i)
-                sample.tokens.push_back(static_cast<std::int32_t>(rng.below(61)));
-        }
-        return engine.cut(samples);
-    }
-
-    const Mesh mesh_ = Mesh::make(2, 1, 1, 2).value();
-    const MemoryPolicy memory_{.tile_tokens = 64, .chunk_tokens = 64};
-};
+// A mesh with several blocks.
+RigConfig many_blocks(std::int64_t sequences) {
+    RigConfig config{.backend = test::cpu_backend(1), .mesh = Mesh::make(2, 1, 1, 2).value()};
+    config.model = test::small_model();
+    config.context = 256;
+    config.sequences = sequences;
+    config.zero = 3;
+    config.vocabulary_block = 512;
+    return config;
+}
 
 // An evaluation has the bits of the loss that is trained, at any time.
-TEST_F(ManyBlocks, AreEvaluatedAsTheyAreTrained) {
-    on_every_rank([&](RankEngine& engine) {
-        const StepBatch micro_batches = batch(engine, 4);
+TEST(ManyBlocks, AreEvaluatedAsTheyAreTrained) {
+    const RigConfig config = many_blocks(4);
+    test::on_every_engine(config, [&](RankEngine& engine) {
+        const StepBatch micro_batches = engine.cut(test::random_sequences(config, 0));
         const auto targets = static_cast<double>(micro_batches.num_targets);
         for (int step = 1; step <= 2; ++step) {
-            const double before = engine.trainer().total_loss(micro_batches);
+            const double before = engine.trainer().losses(micro_batches).total;
             const OptimizerStep optimizer{.learning_rate = 1e-2, .step = step};
             const double loss =
                 engine.trainer().step(micro_batches, optimizer, Trainer::Wish::none).loss;
             EXPECT_EQ(loss, before / targets);
-            EXPECT_LT(engine.trainer().total_loss(micro_batches), before);
+            EXPECT_LT(engine.trainer().losses(micro_batches).total, before);
         }
     });
 }
 
 // A pass without a loss leaves nothing behind that the next pass would take for its own.
-TEST_F(ManyBlocks, AreNotFetchedForHiddenStates) {
-    on_every_rank([&](RankEngine& engine) {
-        const StepBatch one = batch(engine, 2);
-        const double before = engine.trainer().total_loss(one);
+TEST(ManyBlocks, AreNotFetchedForHiddenStates) {
+    const RigConfig config = many_blocks(2);
+    test::on_every_engine(config, [&](RankEngine& engine) {
+        const StepBatch one = engine.cut(test::random_sequences(config, 0));
+        const double before = engine.trainer().losses(one).total;
         const RankShapes shapes(engine.spec().model, engine.layout());
         Kernels& kernels = engine.streams().kernels;
         const Tensor hidden(kernels.device(), MemoryKind::workspace, kernels.types().compute,
                             {shapes.Ts, shapes.C});
         engine.model().queue_hidden(one.micro_batches[0].runs, hidden);
-        EXPECT_EQ(engine.trainer().total_loss(one), before);
+        EXPECT_EQ(engine.trainer().losses(one).total, before);
     });
 }
 
-TEST_F(ManyBlocks, AreExportedWhole) {
+TEST(ManyBlocks, AreExportedWhole) {
     const auto kernels = test::cpu_backend(1)();
     WeightState alone(*kernels, test::small_model());
     alone.initialize(1);
-    on_every_rank([&](RankEngine& engine) {
+    test::on_every_engine(many_blocks(1), [&](RankEngine& engine) {
         WholeWeights whole(&engine.streams(), engine.state());
         if (engine.spec().rank != 0) return whole.serve();
         for (int i = 0; i < static_cast<int>(alone.table().all.size()); ++i) {

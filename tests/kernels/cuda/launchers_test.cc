@@ -153,10 +153,12 @@ TEST(DeviceKernels, TurnTheLossOfAWrongTargetIntoNan) {
     const LinearCrossEntropy op{.x = h.input(Role::compute, {3, 8}),
                                 .head = &h.prepared(40, 8),
                                 .targets = h.filled(Role::i32, {3}, 40),
+                                .losses = h.output(Role::f64, {3}),
                                 .loss_sum = h.filled(Role::f64, {1}, 0),
                                 .d_x = h.output(Role::compute, {3, 8}),
                                 .d_head = h.filled(Role::accum, {40, 8}, 0)};
     emu->run(op, h.workspace(op), h.stream());
+    EXPECT_TRUE(std::isnan(h.read(op.losses)[1]));
     EXPECT_TRUE(std::isnan(h.read(op.loss_sum)[0]));
     EXPECT_TRUE(std::isnan(h.read(op.d_x)[0]));
 }
@@ -185,7 +187,8 @@ TEST(DeviceKernels, TurnTheLossOfAWrongTargetIntoNanOnEveryRank) {
     const RowShare rows{20, 40};  // the target is outside these and outside all
     const PreparedWeight& head = h.prepared(20, 8);
     const TensorView x = h.input(Role::compute, {3, 8}), wrong = h.filled(Role::i32, {3}, 40);
-    const TensorView lse = h.output(Role::f64, {3}), loss_sum = h.filled(Role::f64, {1}, 0);
+    const TensorView lse = h.output(Role::f64, {3}), losses = h.output(Role::f64, {3});
+    const TensorView loss_sum = h.filled(Role::f64, {1}, 0);
     const HeadStatistics statistics{.x = x,
                                     .head = &head,
                                     .targets = wrong,
@@ -195,6 +198,7 @@ TEST(DeviceKernels, TurnTheLossOfAWrongTargetIntoNanOnEveryRank) {
     emu->run(CombineHeadStatistics{.parts = statistics.statistics.reshaped({1, 3, 3}),
                                    .targets = wrong,
                                    .lse = lse,
+                                   .losses = losses,
                                    .loss_sum = loss_sum},
              h.stream());
     const HeadBwd bwd{.x = x,
@@ -205,6 +209,7 @@ TEST(DeviceKernels, TurnTheLossOfAWrongTargetIntoNanOnEveryRank) {
                       .d_x = h.output(Role::compute, {3, 8}),
                       .d_head = h.filled(Role::accum, {20, 8}, 0)};
     emu->run(bwd, h.workspace(bwd), h.stream());
+    EXPECT_TRUE(std::isnan(h.read(losses)[1]));
     EXPECT_TRUE(std::isnan(h.read(loss_sum)[0]));
     EXPECT_TRUE(std::isnan(h.read(bwd.d_x)[0]));
     EXPECT_TRUE(std::isnan(h.read(bwd.d_head)[0]));

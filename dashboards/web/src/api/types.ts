@@ -64,11 +64,19 @@ export interface StepReport {
   divergedAbove?: number;
 }
 
+/** Of targets with so many tokens of their document before them, up to the next entry's. */
+export interface PositionLoss {
+  fromTokens?: Int64;
+  targets?: Int64;
+  loss?: Double;
+}
+
 export interface EvaluationReport {
   step?: Int64;
   loss?: Double;
   unigramEntropy?: number;
   bigramEntropy?: number;
+  byPosition?: PositionLoss[];
 }
 
 export interface RunCost {

@@ -26,6 +26,7 @@ export interface ChartProps {
   lines: Line[];
   text: (value: number) => string;
   xText?: (value: number) => string; // unless the axis has steps or time
+  xName?: string; // likewise, unless it is time
   xTime?: boolean;
   stacked?: boolean;
   limit?: { value: number; label: string } | undefined;
@@ -130,13 +131,13 @@ function line(ctx: CanvasRenderingContext2D, color: string, x0: number, y0: numb
 
 /** The first series is the axis itself: its legend has the place under the cursor, or the last one. */
 function placeSeries(latest: { current: ChartProps }): uPlot.Series {
-  const { xTime, xText } = latest.current;
+  const { xTime, xText, xName } = latest.current;
   const text = xTime ? (at: number) => clock(new Date(at * 1000).toISOString()) : (xText ?? grouped);
   const value = (_: uPlot, at: number | null) => {
     const place = at ?? latest.current.x.at(-1);
     return place === undefined ? "–" : text(place);
   };
-  return { label: xTime || xText ? "time" : "step", value };
+  return { label: xName ?? (xTime || xText ? "time" : "step"), value };
 }
 
 /** Hooks and values read the properties of the latest rendering. */

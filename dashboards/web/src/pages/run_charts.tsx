@@ -3,7 +3,7 @@ import { int, type Series } from "../api/client";
 import type { Job } from "../api/types";
 import { Chart, type ChartProps, type Line, type Mark } from "../components/chart";
 import { align, type Along, type Curves, placeOfStep, type Range } from "../curves";
-import { bytes, count, fixed, percent, seconds, short, unix } from "../format";
+import { bytes, count, fixed, percent, seconds, short, tokens, unix } from "../format";
 import { memoryColor, phaseColor } from "../theme";
 
 const [kBlue, kOrange, kGreen, kPurple, kSky, kRed] = [
@@ -73,6 +73,25 @@ function Blank() {
         </figure>
       ))}
     </div>
+  );
+}
+
+const isPower = (log: number) => Math.abs(log - Math.round(log)) < 1e-9;
+
+/** Whether the model makes use of its context: the loss falls with the tokens before the target. */
+function ByPosition({ job }: { job: Job }) {
+  const ranges = job.lastEvaluation?.byPosition ?? [];
+  if (ranges.length < 2) return null;
+  return (
+    <Chart
+      title="Held-out loss by position"
+      note={`step ${job.lastEvaluation?.step ?? 0}, by the tokens before the target`}
+      x={ranges.map((range) => Math.log2(Math.max(1, int(range.fromTokens) - 1)))}
+      xName="tokens before"
+      xText={(log) => (isPower(log) ? tokens(2 ** Math.round(log)) : "")}
+      lines={[{ label: "held out", color: kOrange, values: ranges.map((range) => Number(range.loss)) }]}
+      text={fixed(3)}
+    />
   );
 }
 
@@ -184,6 +203,7 @@ export function Charts({ job, curves, along, range, onRange, capacity }: Props) 
           note: "rank 0, stacked",
           binary: true,
         })}
+      <ByPosition job={job} />
       {lines("Gradient norm", [["grad_norm", "norm", kPurple]], short)}
       {lines("Learning rate", [["learning_rate", "rate", kOrange]], short)}
     </div>
