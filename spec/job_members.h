@@ -10,10 +10,13 @@ namespace rm {
 template <typename Visit>
 void describe(Visit& visit, Like<ModelSpec> auto& model) {
     auto& [preset, from] = model;
-    visit(Member{.name = "preset",
-                 .help = "fresh weights: `tiny`, `micro` (small models for CPUs), `llama3-8b`, "
-                         "`llama3-70b`"},
-          preset);
+    visit(
+        Member{
+            .name = "preset",
+            .help =
+                "fresh weights: `tiny`, `micro` (small models for CPUs), `llama2-7b`, `llama3-8b`, "
+                "`llama3-70b`"},
+        preset);
     visit(Member{.name = "from",
                  .help = "instead of a preset: a [Hugging Face directory](huggingface.md), its "
                          "architecture and weights",
@@ -31,7 +34,8 @@ void describe(Visit& visit, Like<DataSpec> auto& data) {
                  .presence = Presence::required,
                  .stored = "sources"},
           sources);
-    visit(Member{.name = "format", .help = "`auto`, `text`, `jsonl`, `megatron`, `llmc`"}, format);
+    visit(Member{.name = "format", .help = "`auto`, `text`, `jsonl`, `megatron`, `llmc`, `mds`"},
+          format);
     visit(
         Member{.name = "tokenizer",
                .help = "`bytes`, or the path of a `tokenizer.json` ([tokenizer.md](tokenizer.md))",

@@ -68,12 +68,12 @@ Status check_sources(const std::vector<DataSource>& sources) {
 
 Status check_data(const DataSpec& data) {
     RM_RETURN_IF_ERROR(check_sources(data.sources));
-    constexpr std::array<std::string_view, 5> kFormats = {"auto", "text", "jsonl", "megatron",
-                                                          "llmc"};
+    constexpr std::array<std::string_view, 6> kFormats = {"auto",     "text", "jsonl",
+                                                          "megatron", "llmc", "mds"};
     if (std::find(kFormats.begin(), kFormats.end(), data.format) == kFormats.end()) {
         return invalid_argument(
-            "data.format: '{}' is not known; auto, text, jsonl, megatron or "
-            "llmc",
+            "data.format: '{}' is not known; auto, text, jsonl, megatron, llmc or "
+            "mds",
             data.format);
     }
     if (data.tokenizer.empty()) {

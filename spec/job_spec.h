@@ -50,7 +50,7 @@ constexpr auto vocabulary_of(Documents) {
 
 struct DataSpec {
     std::vector<DataSource> sources;
-    std::string format = "auto";      // auto | text | jsonl | megatron | llmc
+    std::string format = "auto";      // auto | text | jsonl | megatron | llmc | mds
     std::string tokenizer = "bytes";  // bytes, or the path of a tokenizer.json
     double holdout = 0.02;            // share of the data kept out of training for evaluation
     Documents documents = Documents::joined;

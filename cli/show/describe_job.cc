@@ -30,6 +30,7 @@ std::string when(const google::protobuf::Timestamp& time, WallTime now) {
 std::string tokens_text(const pb::DataSpec& data) {
     if (data.format() == "megatron") return "Megatron ids";
     if (data.format() == "llmc") return "llm.c ids";
+    if (data.format() == "mds") return "MDS ids";
     const bool bytes = data.tokenizer() == "bytes";
     const std::string text = bytes ? "byte-level tokens" : "tokenizer " + data.tokenizer();
     return data.format() == "auto" ? text + " if it is text" : text;

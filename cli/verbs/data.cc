@@ -90,16 +90,20 @@ Result<ExitCode> run_data(const PrepareDataOptions& options, VerbContext& contex
 
 }  // namespace
 
+Verb data_show_verb();  // data_show.cc
+
 Verb data_verb() {
     return {
         "data",
-        "Prepare data to train on",
+        "Prepare data to train on, and show what it holds",
         nullptr,
         {verb_of(
-            "prepare", "Tokenize text once, into a Megatron data set (.bin, .idx)", run_data,
-            {{"ringmaster data prepare text --tokenizer bytes --output set", "set.bin and set.idx"},
-             {"ringmaster data prepare a.jsonl b.jsonl --tokenizer model --output set --jobs 8",
-              ""}})}};
+             "prepare", "Tokenize text once, into a Megatron data set (.bin, .idx)", run_data,
+             {{"ringmaster data prepare text --tokenizer bytes --output set",
+               "set.bin and set.idx"},
+              {"ringmaster data prepare a.jsonl b.jsonl --tokenizer model --output set --jobs 8",
+               ""}}),
+         data_show_verb()}};
 }
 
 }  // namespace rm

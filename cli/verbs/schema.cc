@@ -90,6 +90,13 @@ template <Described T>
 Json schema_of(const Member&, const std::vector<T>&) {
     return list_of(object_of(T()));
 }
+Json schema_of(const Member&, const std::vector<StageSpec>&) {
+    const Json recipe = {{"type", "object"},
+                         {"properties", {{"recipe", {{"type", "string"}}}}},
+                         {"required", Json::array({"recipe"})},
+                         {"additionalProperties", false}};
+    return any_of({list_of(object_of(StageSpec())), recipe});
+}
 
 class Properties {
 public:

@@ -7,6 +7,7 @@
 #include "engine/data/file/file_bytes.h"
 #include "engine/data/text/jsonl_text.h"
 #include "engine/data/text/text_corpus.h"
+#include "engine/data/tokens/mds_tokens.h"
 #include "engine/data/tokens/text_tokens.h"
 #include "engine/data/tokens/token_files.h"
 #include "engine/data/tokens/token_formats.h"
@@ -18,9 +19,13 @@ namespace {
 namespace fs = std::filesystem;
 
 // By DataFormat; automatic and text look for no particular files.
-constexpr std::array<std::string_view, 5> kLookedFor = {
-    "", "", "files named .jsonl or .ndjson", "PREFIX.idx beside PREFIX.bin",
-    ".bin files that begin with the number 20240520 or 20240801"};
+constexpr std::array<std::string_view, 6> kLookedFor = {
+    "",
+    "",
+    "files named .jsonl or .ndjson",
+    "PREFIX.idx beside PREFIX.bin",
+    ".bin files that begin with the number 20240520 or 20240801",
+    "index.json beside .mds files"};
 
 bool is_pair(const std::string& prefix) {
     return fs::is_regular_file(prefix + ".idx") && fs::is_regular_file(prefix + ".bin");
@@ -41,6 +46,23 @@ bool has_llmc_magic(const fs::path& path) {
     if (!file || file->size() < LlmcHeader::kBytes) return false;
     std::array<std::byte, 4> head{};
     return file->read(0, head).ok() && is_llmc(head);
+}
+
+// shard.00000.mds, also shard.00000.mds.zstd
+bool is_mds_shard(const fs::path& path) {
+    return path.extension() == ".mds" || path.stem().extension() == ".mds";
+}
+
+bool has_mds_shard(const fs::path& directory) {
+    std::error_code failure;
+    const fs::directory_iterator entries(directory, failure);
+    return !failure && std::any_of(begin(entries), end(entries), [](const fs::directory_entry& at) {
+        return is_mds_shard(at.path());
+    });
+}
+
+bool is_mds_index(const fs::path& path) {
+    return path.filename() == kMdsIndexFile && has_mds_shard(path.parent_path());
 }
 
 // The regular files below a directory, without hidden ones, by path.
@@ -84,6 +106,10 @@ void classify(const fs::path& file, Candidates& found) {
         return;  // comes with its index
     } else if (extension == ".bin" && has_llmc_magic(file)) {
         found.of(DataFormat::llmc).push_back(file.string());
+    } else if (is_mds_index(file)) {
+        found.of(DataFormat::mds).push_back(file.parent_path().string());
+    } else if (is_mds_shard(file) && fs::exists(file.parent_path() / kMdsIndexFile)) {
+        return;  // comes with its index
     } else {
         ++found.others;
     }
@@ -158,6 +184,10 @@ Result<std::unique_ptr<TextSource>> open_text(const FoundData& found, const Read
 
 Result<std::unique_ptr<TokenSource>> open_tokens(const FoundData& found, const Tokenizer& tokenizer,
                                                  std::int64_t vocabulary, const ReadWatch& watch) {
+    if (found.format == DataFormat::mds) {
+        RM_TRY(std::unique_ptr<TokenSource> sets, MdsTokens::open(found.path, found.files, watch));
+        return sets;
+    }
     if (found.format == DataFormat::megatron || found.format == DataFormat::llmc) {
         const auto open = found.format == DataFormat::megatron ? TokenFiles::open_megatron
                                                                : TokenFiles::open_llmc;

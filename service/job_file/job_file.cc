@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/words.h"
+#include "service/job_file/recipes.h"
 #include "service/job_file/yaml_fields.h"
 #include "service/job_file/yaml_tree.h"
 #include "spec/job_members.h"
@@ -264,16 +265,6 @@ YamlPlace place_of(const YamlNode& root, std::string_view message) {
     return node->place;
 }
 
-void set_origin(YamlNode& node, std::string_view origin) {
-    node.place.origin = origin;
-    for (YamlNode& item : node.items)
-        set_origin(item, origin);
-    for (YamlEntry& entry : node.entries) {
-        entry.place.origin = origin;
-        set_origin(entry.value, origin);
-    }
-}
-
 // "stages.0.learning_rate=1e-3"; the value is YAML.
 Status override_value(YamlNode& root, std::string_view set, std::string_view origin) {
     const std::size_t equals = set.find('=');
@@ -290,6 +281,7 @@ Result<JobSpec> parse_job_file(std::string_view text, std::string_view file_name
                                const std::string& base_directory,
                                std::span<const std::string> overrides) {
     RM_TRY(YamlNode root, parse_yaml(text, file_name));
+    RM_RETURN_IF_ERROR(expand_recipe(root, file_name));
     std::deque<std::string> origins;  // the tree has views of them
     for (const std::string& set : overrides)
         RM_RETURN_IF_ERROR(override_value(root, set, origins.emplace_back("--set " + set)));

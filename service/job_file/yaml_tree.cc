@@ -304,6 +304,16 @@ Error error_at(std::string_view file_name, YamlPlace place, std::string_view mes
     return invalid_argument("{}:{}:{}: {}", file_name, place.line, place.column, message);
 }
 
+void set_origin(YamlNode& node, std::string_view origin) {
+    node.place.origin = origin;
+    for (YamlNode& item : node.items)
+        set_origin(item, origin);
+    for (YamlEntry& entry : node.entries) {
+        entry.place.origin = origin;
+        set_origin(entry.value, origin);
+    }
+}
+
 Result<YamlNode> parse_yaml(std::string_view text, std::string_view file_name) {
     if (text.size() > kMaxText) {
         return error_at(file_name, {},

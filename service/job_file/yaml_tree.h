@@ -43,6 +43,9 @@ Error error_at(std::string_view file_name, YamlPlace place, std::string_view mes
 // Keys created on the way get the place of `value`.
 Status set_value(YamlNode& root, std::string_view path, YamlNode value);
 
+// Says of the node and all below it where they come from.
+void set_origin(YamlNode& node, std::string_view origin);
+
 // One document, UTF-8, at most 1 MiB and 16 levels. An empty text is a null node.
 Result<YamlNode> parse_yaml(std::string_view text, std::string_view file_name);
 // Errors: also NOT_FOUND.

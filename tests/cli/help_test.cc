@@ -23,12 +23,20 @@ std::string help_of(const std::string& command) {
         .out;
 }
 
+// A page's name has a hyphen where the command has a blank; one verb has a hyphen of its own.
+std::string command_of(std::string page) {
+    const std::string own = "export-curves";
+    const std::size_t kept = page.find(own);
+    std::replace(page.begin(), page.end(), '-', ' ');
+    if (kept != std::string::npos) page.replace(kept, own.size(), own);
+    return page;
+}
+
 std::string every_help() {
     std::string text;
     for (const ManPage& page : command_line_pages()) {
         if (page.number != 1) continue;
-        std::string command = page.name;
-        std::replace(command.begin(), command.end(), '-', ' ');
+        const std::string command = command_of(page.name);
         text += "$ " + command + " --help\n" + help_of(command);
     }
     return text;

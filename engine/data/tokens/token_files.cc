@@ -8,17 +8,6 @@
 namespace rm {
 namespace {
 
-class FilesReader : public TokenReader {
-public:
-    explicit FilesReader(const TokenFiles& files) : files_(files) {}
-    Status read(std::int64_t document, std::int64_t offset, std::span<TokenId> out) override {
-        return files_.read(document, offset, out);
-    }
-
-private:
-    const TokenFiles& files_;
-};
-
 Result<std::vector<std::byte>> read_head(const FileBytes& file, std::int64_t bytes) {
     std::vector<std::byte> head(usize(std::min(bytes, file.size())));
     RM_RETURN_IF_ERROR(file.read(0, head));
@@ -35,7 +24,7 @@ void TokenFiles::add(File file) {
 
 Status TokenFiles::check_not_empty() const {
     if (total_tokens() > 0) return {};
-    return invalid_argument("{} holds no tokens ({}, {})", path_, counted(files_.size(), "file"),
+    return invalid_argument("{} holds no tokens ({}, {})", path(), counted(files_.size(), "file"),
                             counted(num_documents_, "document"));
 }
 
@@ -102,10 +91,6 @@ std::string TokenFiles::document_name(std::int64_t document) const {
     return format("{} document {}", file.data.path(), document - file.first_document);
 }
 
-std::unique_ptr<TokenReader> TokenFiles::make_reader() const {
-    return std::make_unique<FilesReader>(*this);
-}
-
 Status TokenFiles::read(std::int64_t document, std::int64_t offset, std::span<TokenId> out) const {
     const File& file = file_of(document);
     const std::int64_t first = file.begins[usize(document - file.first_document)] + offset;
@@ -129,12 +114,7 @@ Status TokenFiles::check_piece(const File& file, std::int64_t first, std::int64_
         return make_error(decoded.error().code, "{}, from token {}: {}", file.data.path(), first,
                           decoded.error().message);
     }
-    const auto bad = std::find_if(ids.begin(), ids.end(),
-                                  [=](TokenId id) { return id < 0 || id >= vocabulary; });
-    if (bad == ids.end()) return {};
-    return make_error(ErrorCode::out_of_range,
-                      "{}: token {} is {}; the model's vocabulary has ids 0 to {}",
-                      file.data.path(), first + (bad - ids.begin()), *bad, vocabulary - 1);
+    return check_vocabulary(file.data.path(), first, ids, vocabulary);
 }
 
 // Samples the files: another tokenizer's data has such ids almost everywhere. Reads catch the rest.
