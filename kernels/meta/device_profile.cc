@@ -56,13 +56,16 @@ constexpr std::array kFp8BlockOps = {Quantize::kBlockName, Fp8LinearFwd::kBlockN
 
 constexpr std::array kAttention8Ops = {AttentionFwd8::kName, AttentionBwd8::kName};
 
+// Plans are of training; a token at a time is not measured.
+constexpr std::array kDecodingOps = {AttentionMerge::kName};
+
 using OpNames = std::span<const std::string_view>;
 
 bool may_lack(std::string_view op) {
     const auto has = [op](OpNames ops) {
         return std::find(ops.begin(), ops.end(), op) != ops.end();
     };
-    return has(kFp8Ops) || has(kFp8BlockOps) || has(kAttention8Ops);
+    return has(kFp8Ops) || has(kFp8BlockOps) || has(kAttention8Ops) || has(kDecodingOps);
 }
 
 bool has_speeds_of(const DeviceProfile& profile, OpNames ops) {

@@ -39,6 +39,7 @@
     X(AttentionBegin)        \
     X(AttentionFwd)          \
     X(AttentionFwd8)         \
+    X(AttentionMerge)        \
     X(AttentionFinish)       \
     X(AttentionDelta)        \
     X(AttentionBwd)          \

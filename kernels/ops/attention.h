@@ -6,7 +6,7 @@ namespace rm {
 
 // The running state of attention: unnormalised output, row maximum and row sum, exactly what the
 // kernel holds in registers, so that cutting one call into several at tile boundaries changes no
-// bit. m and l are the backend's own (only AttentionFinish interprets them).
+// bit. m and l are the backend's own (only AttentionMerge and AttentionFinish interpret them).
 struct AttentionState {
     TensorView acc;
     TensorView m;
@@ -83,6 +83,20 @@ struct AttentionForwardOp {
 };
 using AttentionFwd = AttentionForwardOp<AttentionProducts::compute>;
 using AttentionFwd8 = AttentionForwardOp<AttentionProducts::eight_bit>;
+
+// Merges what other keys have made of the same queries: decoding with keys on several ranks
+// (Flash-Decoding, Dao et al. 2023).
+struct AttentionMerge {
+    AttentionState other;
+    AttentionState state;  // updated
+
+    static constexpr std::string_view kName = "attention_merge";
+    static constexpr OpClass kClass = OpClass::attention;
+    void operands(Operands& all) const {
+        other.operands(all.reads());
+        state.operands(all.writes());
+    }
+};
 
 // out = acc / l; lse = m + log(l). A row that saw no key gives out = 0 and lse = -inf.
 struct AttentionFinish {

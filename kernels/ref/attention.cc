@@ -81,6 +81,24 @@ void run(const AttentionFwd& op, const Dims& dims) {
     });
 }
 
+void run(const AttentionMerge& op, const Dims& dims) {
+    const auto D = dims["D"];
+    for (std::int64_t row = 0; row < op.state.m.num_elements(); ++row) {
+        double& m = op.state.m.as<double>()[row];
+        double& l = op.state.l.as<double>()[row];
+        const double other_m = op.other.m.as<double>()[row];
+        const double max = std::max(m, other_m);
+        const double keep = m == max ? 1 : std::exp(m - max);
+        const double take = other_m == max ? 1 : std::exp(other_m - max);
+        double* acc = op.state.acc.as<double>() + row * D;
+        const double* other = op.other.acc.as<double>() + row * D;
+        for (std::int64_t d = 0; d < D; ++d)
+            acc[d] = acc[d] * keep + other[d] * take;
+        l = l * keep + op.other.l.as<double>()[row] * take;
+        m = max;
+    }
+}
+
 void run(const AttentionFinish& op, const Dims& dims) {
     const auto D = dims["D"];
     for (std::int64_t row = 0; row < op.lse.num_elements(); ++row) {

@@ -50,6 +50,27 @@ void run(const AttentionFwd& op, Workspace workspace, Context& context) {
     run_forward<ForwardSteps>(op, workspace, context);
 }
 
+void run(const AttentionMerge& op, Workspace, Context& context) {
+    const std::int64_t D = op.state.acc.dim(2);
+    const auto rows = [&](std::int64_t first, std::int64_t count, int) {
+        for (std::int64_t row = first; row < first + count; ++row) {
+            float& m = op.state.m.as<float>()[row];
+            float& l = op.state.l.as<float>()[row];
+            const float other_m = op.other.m.as<float>()[row];
+            const float max = std::max(m, other_m);
+            const float keep = m == max ? 1 : std::exp2(m - max);
+            const float take = other_m == max ? 1 : std::exp2(other_m - max);
+            float* acc = op.state.acc.as<float>() + row * D;
+            const float* other = op.other.acc.as<float>() + row * D;
+            for (std::int64_t d = 0; d < D; ++d)
+                acc[d] = acc[d] * keep + other[d] * take;
+            l = l * keep + op.other.l.as<float>()[row] * take;
+            m = max;
+        }
+    };
+    context.workers.for_blocks(op.state.m.num_elements(), kTile, rows);
+}
+
 void run(const AttentionFinish& op, Workspace, Context& context) {
     const auto *acc = op.state.acc.as<float>(), *m = op.state.m.as<float>();
     const auto* l = op.state.l.as<float>();

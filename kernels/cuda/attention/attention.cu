@@ -36,6 +36,20 @@ void run(const AttentionBegin& op, const Launch& where) {
     });
 }
 
+void run(const AttentionMerge& op, const Launch& where) {
+    const std::int64_t D = op.state.acc.dim(2);
+    launch_for<device::AttentionJoin>(D, where, [&]<typename Kernel>() {
+        return typename Kernel::Params{.other_acc = op.other.acc.as<float>(),
+                                       .other_m = op.other.m.as<float>(),
+                                       .other_l = op.other.l.as<float>(),
+                                       .acc = op.state.acc.as<float>(),
+                                       .m = op.state.m.as<float>(),
+                                       .l = op.state.l.as<float>(),
+                                       .num_rows = op.state.m.num_elements(),
+                                       .D = static_cast<int>(D)};
+    });
+}
+
 void run(const AttentionFinish& op, const Launch& where) {
     const std::int64_t D = op.out.dim(2);
     launch_for<device::AttentionEnd>(D, where, [&]<typename Kernel>() {

@@ -56,6 +56,44 @@ struct AttentionStart : RowKernel {
     }
 };
 
+// Adds another state of the same rows. Two that have seen no key make one that has seen none.
+template <int kHead>
+struct AttentionJoin : RowKernel {
+    static constexpr const char* kName = "attention_merge";
+    struct Params {
+        const float* other_acc;  // (rows, D)
+        const float* other_m;    // (rows)
+        const float* other_l;    // (rows)
+        float* acc;              // (rows, D)
+        float* m;                // (rows)
+        float* l;                // (rows)
+        std::int64_t num_rows;
+        int D;
+    };
+
+    SIMT_FN static void run(const Params& p, Shared&) {
+        const RowPart<kHead> part(p.num_rows, p.D);
+        const float m = part.in_row ? p.m[part.row] : 0;
+        const float other_m = part.in_row ? p.other_m[part.row] : 0;
+        // The row's lanes, which are of one warp, have read m before their leader changes it.
+        simt::sync_warp();
+        if (!part.inside) return;
+        const float max = fmaxf(m, other_m);
+        const float keep = m == max ? 1 : exp2f(m - max);
+        const float take = other_m == max ? 1 : exp2f(other_m - max);
+        float x[8], other[8];
+        load(p.acc + part.at, x);
+        load(p.other_acc + part.at, other);
+        SIMT_UNROLL
+        for (int i = 0; i < 8; ++i)
+            x[i] = fmaf(x[i], keep, other[i] * take);
+        store(p.acc + part.at, x);
+        if (!part.leads) return;
+        p.l[part.row] = fmaf(p.l[part.row], keep, p.other_l[part.row] * take);
+        p.m[part.row] = max;
+    }
+};
+
 // out = acc / l; lse = ln 2 m + ln l, as m counts in powers of two. A row that saw no key gives 0
 // and -inf.
 template <int kHead>

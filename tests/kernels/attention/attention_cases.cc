@@ -14,6 +14,8 @@ std::vector<OpCase> attention_cases() {
     const std::vector<Run> causal = {{0, 0, 130}};
     const std::vector<Run> documents = {{0, 0, 50}, {1, 0, 3}, {2, 0, 77}, {3, 40, 20}};
     const auto ring3 = zigzag_blocks(280, 288, 3, 0);  // slot 0 holds the padding
+    const std::vector<std::vector<Run>> seen_by_some = {{{0, 0, 80}}, {{0, 80, 40}}, {{1, 0, 30}}};
+    constexpr auto kUsual = AttentionScores::usual;
     return {
         attention_case("causal", {{2, 2, 32}, causal, {causal}}),
         attention_case("gqa", {{6, 2, 16}, causal, {causal}}),
@@ -34,8 +36,9 @@ std::vector<OpCase> attention_cases() {
         attention_case("zigzag_ring", {{4, 2, 32}, ring3.front(), ring3}),
         attention_case("zigzag_last_slot",
                        {{4, 4, 16}, zigzag_runs(256, 256, 4, 3, 0), zigzag_blocks(256, 256, 4, 3)}),
-        attention_case("a_block_that_nobody_sees",
-                       {{4, 2, 16}, {{0, 0, 80}}, {{{0, 0, 80}}, {{0, 80, 40}}, {{1, 0, 30}}}}),
+        attention_case("a_block_that_nobody_sees", {{4, 2, 16}, {{0, 0, 80}}, seen_by_some}),
+        attention_case("merged_ring", {{4, 2, 64}, ring3.front(), ring3, kUsual, true}),
+        attention_case("merged_odd_head", {{3, 3, 17}, {{0, 0, 80}}, seen_by_some, kUsual, true}),
     };
 }
 

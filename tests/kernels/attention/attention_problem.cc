@@ -33,6 +33,13 @@ Block make_block(Harness& h, const std::vector<Run>& runs, const AttentionProble
             .d_v = h.input(Role::accum, {S, Hk, D})};
 }
 
+AttentionState make_state(Harness& h, std::int64_t T, const AttentionSizes& sizes) {
+    const std::int64_t Hq = sizes.num_query_heads;
+    return {.acc = h.output(Role::accum, {T, Hq, sizes.head_dim}),
+            .m = h.output(Role::accum, {T, Hq}),
+            .l = h.output(Role::accum, {T, Hq})};
+}
+
 void attention(Harness& h, const AttentionProblem& problem) {
     const AttentionSizes& sizes = problem.sizes;
     const std::int64_t T = num_tokens(problem.q_runs);
@@ -41,16 +48,17 @@ void attention(Harness& h, const AttentionProblem& problem) {
     Kernels& kernels = h.kernels();
 
     const TensorView q = queries_or_keys(h, {T, Hq, D}, problem.scores, 1);
-    const AttentionState state{.acc = h.output(Role::accum, {T, Hq, D}),
-                               .m = h.output(Role::accum, {T, Hq}),
-                               .l = h.output(Role::accum, {T, Hq})};
+    const AttentionState state = make_state(h, T, sizes);
     const TensorView out = h.output(Role::compute, {T, Hq, D});
     const TensorView lse = h.output(Role::accum, {T, Hq});
+    const AttentionState other = problem.merges ? make_state(h, T, sizes) : state;
     kernels.run(AttentionBegin{.state = state}, h.stream());
     std::vector<Block> blocks;
     for (const std::vector<Run>& runs : problem.kv_blocks) {
+        const bool merges = problem.merges && !blocks.empty();
         const Block& block = blocks.emplace_back(make_block(h, runs, problem));
-        const AttentionFwd op{.state = state,
+        if (merges) kernels.run(AttentionBegin{.state = other}, h.stream());
+        const AttentionFwd op{.state = merges ? other : state,
                               .q = q,
                               .k = block.k,
                               .v = block.v,
@@ -58,6 +66,7 @@ void attention(Harness& h, const AttentionProblem& problem) {
                               .kv_runs = runs,
                               .scale = scale};
         kernels.run(op, h.workspace(op), h.stream());
+        if (merges) kernels.run(AttentionMerge{.other = other, .state = state}, h.stream());
     }
     kernels.run(AttentionFinish{.state = state, .out = out, .lse = lse}, h.stream());
 

@@ -25,6 +25,7 @@ struct AttentionProblem {
     std::vector<Run> q_runs;
     std::vector<std::vector<Run>> kv_blocks;
     AttentionScores scores = AttentionScores::usual;
+    bool merges = false;  // every block has a state of its own, which the first one's takes in
 };
 
 OpCase attention_case(const std::string& name, AttentionProblem problem);

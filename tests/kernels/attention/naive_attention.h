@@ -53,6 +53,21 @@ void NaiveKernels<T, S>::run(const AttentionFwd8& op, Workspace workspace, Strea
 }
 
 template <typename T, typename S>
+void NaiveKernels<T, S>::run(const AttentionMerge& op, Workspace, Stream&) {
+    const std::int64_t D = op.state.acc.dim(2);
+    for (std::int64_t row = 0; row < op.state.m.num_elements(); ++row) {
+        T& m = of(op.state.m)[row];
+        const T other_m = of(op.other.m)[row], max = std::max(m, other_m);
+        if (std::isinf(max)) continue;
+        const T keep = std::exp(m - max), take = std::exp(other_m - max);
+        for (std::int64_t i = row * D; i < (row + 1) * D; ++i)
+            of(op.state.acc)[i] = of(op.state.acc)[i] * keep + of(op.other.acc)[i] * take;
+        of(op.state.l)[row] = of(op.state.l)[row] * keep + of(op.other.l)[row] * take;
+        m = max;
+    }
+}
+
+template <typename T, typename S>
 void NaiveKernels<T, S>::run(const AttentionFinish& op, Workspace, Stream&) {
     const std::int64_t D = op.out.dim(2);
     Out out(op.out);
