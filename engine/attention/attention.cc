@@ -52,7 +52,7 @@ private:
 
 Attention::Attention(const RankStreams& streams, StepMemory& memory, const ModelConfig& model,
                      const RankLayout& layout, const RankShapes& shapes, AttentionRounding rounding,
-                     const Ops& ops, LayerPassTimers& timers)
+                     CacheLink cache, const Ops& ops, LayerPassTimers& timers)
     : memory_(memory),
       layout_(layout),
       shapes_(shapes),
@@ -61,7 +61,10 @@ Attention::Attention(const RankStreams& streams, StepMemory& memory, const Model
       timers_(timers),
       heads_(streams, memory, model, layout, shapes, rounding.heads),
       ring_(streams, memory, layout, shapes.attended_kv, shapes.D),
-      scale_(1 / std::sqrt(static_cast<double>(shapes.D))) {}
+      cache_(cache),
+      scale_(1 / std::sqrt(static_cast<double>(shapes.D))) {
+    if (cache.extends()) cached_.emplace(streams, memory, shapes, ops, *cache.cache);
+}
 
 QueryKeyValue Attention::make_inputs(int layer) {
     const auto make = [&](std::string_view what, std::int64_t heads) {
@@ -70,8 +73,12 @@ QueryKeyValue Attention::make_inputs(int layer) {
     };
     QueryKeyValue made;
     made.q = make("q", shapes_.attended_q);
-    made.kv.k = make("k", shapes_.attended_kv);
-    made.kv.v = make("v", shapes_.attended_kv);
+    if (cache_.fills()) {
+        made.kv = cache_.cache->prompt(layer);
+    } else {
+        made.kv.k = make("k", shapes_.attended_kv);
+        made.kv.v = make("v", shapes_.attended_kv);
+    }
     for (TokenStore* travels : {&made.kv.k, &made.kv.v})
         travels->set_travels();
     return made;
@@ -144,7 +151,13 @@ Attention::Output Attention::forward(const SequenceRuns& runs, int layer, QueryK
     Output made;
     made.lse = working_store(memory_, {"lse", layer}, accum, {s.S, s.attended_q});
     made.out = working_store(memory_, {"out", layer}, compute, {s.S, s.attended_q, s.D});
-    attend(runs, attended, made, pass);
+    if (cached_) {
+        memory_.settle();
+        const Section section(*this, pass);
+        cached_->attend(runs, layer, attended, scale_, made.out.whole(), made.lse.whole());
+    } else {
+        attend(runs, attended, made, pass);
+    }
     return made;
 }
 

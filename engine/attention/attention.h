@@ -1,7 +1,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
+#include "engine/attention/cached_attention.h"
 #include "engine/attention/head_exchange.h"
 #include "engine/attention/kv_gradients.h"
 #include "engine/attention/ring.h"
@@ -23,7 +25,7 @@ public:
     // for other ranks.
     Attention(const RankStreams& streams, StepMemory& memory, const ModelConfig& model,
               const RankLayout& layout, const RankShapes& shapes, AttentionRounding rounding,
-              const Ops& ops, LayerPassTimers& timers);
+              CacheLink cache, const Ops& ops, LayerPassTimers& timers);
 
     // For the S tokens, (S, attended_q, D) and (S, attended_kv, D) compute; the caller fills them
     // in.
@@ -59,6 +61,8 @@ private:
     LayerPassTimers& timers_;
     HeadExchange heads_;
     RingBuffers ring_;
+    CacheLink cache_;
+    std::optional<CachedAttention> cached_;  // where the cache is extended
     double scale_;
 };
 

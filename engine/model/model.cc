@@ -88,8 +88,21 @@ void add_attention(MostWorkspace& most, const RankShapes& s, const RankLayout& l
     most.add(AttentionBwd{q, kv, kv, q, row, row, {}, {}, 1, q_sum, kv_sum, kv_sum});
 }
 
+// One token against all before it.
+void add_decoding(MostWorkspace& most, const RankShapes& s, const KvCache& cache,
+                  const PreparedWeight& head) {
+    const TensorView q_sum = most.accum({s.S, s.attended_q, s.D});
+    const TensorView row = most.accum({s.S, s.attended_q});
+    const TensorView q = most.compute({s.S, s.attended_q, s.D});
+    for (const std::int64_t keys : {cache.most_chunk_rows(), cache.most_new()}) {
+        const TensorView kv = most.compute({keys, s.attended_kv, s.D});
+        most.add(AttentionFwd{{q_sum, row, row}, q, kv, kv, {}, {}, 1});
+    }
+    most.add(LinearFwd{most.compute({1, s.C}), &head, most.compute({1, head.num_rows()})});
+}
+
 Bytes workspace_for(const Kernels& kernels, const RankShapes& s, const RankLayout& layout,
-                    const Weights& weights, AttentionNumbers attention) {
+                    const Weights& weights, AttentionNumbers attention, CacheLink cache) {
     MostWorkspace most(kernels);
     for (const LayerWeights* w : weights.layers_by_form()) {
         for (const LinearWeight* linear :
@@ -102,7 +115,8 @@ Bytes workspace_for(const Kernels& kernels, const RankShapes& s, const RankLayou
     most.add(RmsNormBwd{x, x, norm.weight, most.accum({s.tile}), x, norm.grad});
     add_head(most, &weights.longest_head(), s, layout.tensor * weights.num_blocks());
     add_attention(most, s, layout, attention);
-    most.add(SumSquares{weights.state().all_grads()});
+    if (cache.extends()) add_decoding(most, s, *cache.cache, weights.longest_head());
+    if (weights.state().trains()) most.add(SumSquares{weights.state().all_grads()});
     return most.bytes();
 }
 
@@ -114,7 +128,7 @@ struct Model::MicroPass {
         : model(m),
           runs(sequence),
           keeps(kind == PassKind::train),
-          has_loss(kind != PassKind::hidden) {
+          has_head(kind != PassKind::hidden && kind != PassKind::prompt) {
         model.passes_.begin(kind);
         model.memory_.begin_pass();
     }
@@ -147,32 +161,32 @@ struct Model::MicroPass {
     Model& model;
     const SequenceRuns& runs;
     const bool keeps;
-    const bool has_loss;
+    const bool has_head;
     RotaryTables rotary;
     TokenStore x;  // (Ts, C) compute: into the next layer
     std::vector<LayerKept> kept;
 };
 
 Model::Model(const RankStreams& streams, const ModelConfig& config, Weights& weights,
-             const RankLayout& layout, const RopeConfig& rope, const ModelRounding& rounding,
-             PassMemory& passes)
+             const RankLayout& layout, RopeFrequencies rope, const ModelRounding& rounding,
+             PassMemory& passes, CacheLink cache)
     : config_(config),
       weights_(weights),
       layout_(layout),
       shapes_(config, layout),
       groups_(static_cast<int>(config.num_layers), layout.memory.keep_every),
-      rope_(rope_frequencies(rope, config.head_dim, layout.context)),
+      rope_(std::move(rope)),
       passes_(passes),
       memory_(streams, passes.device(), passes.host(), layout.memory),
       tokens_(streams.kernels.device(), MemoryKind::data, DType::i32, {shapes_.T}),
       targets_(streams.kernels.device(), MemoryKind::data, DType::i32, {shapes_.T}),
       tiles_(streams, shapes_, layout, rounding.messages.tensor),
       workspace_(streams.kernels.device().allocate(
-          workspace_for(streams.kernels, shapes_, layout, weights, rounding.attention),
+          workspace_for(streams.kernels, shapes_, layout, weights, rounding.attention, cache),
           MemoryKind::workspace)),
       ops_(streams.kernels, {workspace_.data(), workspace_.size()}, streams.compute, &memory_),
       attention_(streams, memory_, config, layout, shapes_,
-                 {rounding.attention, rounding.messages.ulysses}, ops_, timers_.attention),
+                 {rounding.attention, rounding.messages.ulysses}, cache, ops_, timers_.attention),
       lanes_(make_lanes(streams.kernels, shapes_, layout, !attention_.heads().direct(),
                         weights.precision())),
       head_({tile_context(), shapes_, weights, targets_}) {}
@@ -262,7 +276,7 @@ void Model::queue_forward(MicroPass& pass) {
     show_residual(0, pass.x);
     for (int layer = 0; layer < num_layers; ++layer) {
         const bool last = layer + 1 == num_layers;
-        const int after = pass.has_loss ? table().head_unit : kNoUnit;
+        const int after = pass.has_head ? table().head_unit : kNoUnit;
         const int next = last ? after : table().layer_unit(layer + 1);
         weights_.prefetch(ops_, next);
         const LayerWeights& weights = weights_.acquire(ops_, layer, LayerPass::forward);
@@ -350,6 +364,19 @@ void Model::queue_hidden(const SequenceRuns& runs, const TensorView& hidden) {
                             lanes_[0].rstd->rows(0, shard.count), config_.norm_eps});
         });
     }
+    pass.end();
+}
+
+void Model::queue_prompt(const SequenceRuns& runs) {
+    MicroPass pass(*this, PassKind::prompt, runs);
+    queue_forward(pass);
+    pass.end();
+}
+
+void Model::queue_logits(const SequenceRuns& runs, const TensorView& logits) {
+    MicroPass pass(*this, PassKind::decode, runs);
+    queue_forward(pass);
+    head_.queue_logits(std::move(pass.x), logits);
     pass.end();
 }
 

@@ -29,11 +29,10 @@ struct ModelRounding {
 // lives between them; the calls below only queue, and take what a pass needs from its arena.
 class Model {
 public:
-    // All references outlive the model. `rope` is the stage's: config.rope, perhaps with another
-    // theta. RoPE types that depend on the context use the layout's.
+    // All references outlive the model.
     Model(const RankStreams& streams, const ModelConfig& config, Weights& weights,
-          const RankLayout& layout, const RopeConfig& rope, const ModelRounding& rounding,
-          PassMemory& passes);
+          const RankLayout& layout, RopeFrequencies rope, const ModelRounding& rounding,
+          PassMemory& passes, CacheLink cache = {});
 
     // Inputs of the next call, (T) i32 each, in local token order; upload in compute-stream order.
     // The runs that a call gets must live until the stream has passed it.
@@ -42,6 +41,11 @@ public:
 
     // hidden (Ts, C) compute: the final norm's output, which the head multiplies.
     void queue_hidden(const SequenceRuns& runs, const TensorView& hidden);
+    // Fills the cache with the keys and values of a prompt.
+    void queue_prompt(const SequenceRuns& runs);
+    // In a decode layout, for the latest token of the cache: logits (tensor, most rows) compute,
+    // row i those of tensor rank i's rows of the head. Right on the ranks whose T tokens have it.
+    void queue_logits(const SequenceRuns& runs, const TensorView& logits);
     // loss_sum (1) f64 += the sum of this rank's losses. `losses`, (T) in host memory or null, gets
     // each token's in local token order, 0 where there is no target, when the stream has passed.
     void queue_loss(const SequenceRuns& runs, const TensorView& loss_sum, double* losses = nullptr);

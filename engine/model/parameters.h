@@ -36,6 +36,7 @@ WeightShare make_weight_share(const Mesh& mesh, int rank, int stage);
 struct StateTypes {
     std::optional<DType> moments;    // of all parameters
     std::optional<DType> gradients;  // of units; norms' are few
+    bool weights_only = false;       // of a model that only infers: neither exists
 };
 
 // One tensor of the model, named and shaped as Hugging Face stores it, the part of it that this

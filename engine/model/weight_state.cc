@@ -63,6 +63,7 @@ void WeightState::allocate(Kernels& kernels, const StateTypes& kept, const Kerne
     const std::int64_t part = whole / share_.zero_size;
     const DType moments = kept.moments.value_or(types.accum);
     const auto make_flat = [&](std::int64_t state, DType gradient, std::int64_t gradients) {
+        if (kept.weights_only) return Flat{make(MemoryKind::weights, types.master, state)};
         return Flat{make(MemoryKind::weights, types.master, state),
                     make(MemoryKind::gradients, gradient, gradients),
                     make(MemoryKind::optimizer, moments, state),
@@ -114,6 +115,7 @@ TensorView WeightState::view(const TensorView& units, const TensorView& norms, i
 StatePiece WeightState::piece_at(const Flat& flat, StatePiece piece, std::int64_t state,
                                  std::int64_t grad) {
     piece.weight = flat.weights.rows(state, piece.count);
+    if (flat.grads.empty()) return piece;
     piece.grad = flat.grads.rows(grad, piece.count);
     piece.moment1 = flat.moments1.rows(state, piece.count);
     piece.moment2 = flat.moments2.rows(state, piece.count);
@@ -202,7 +204,7 @@ void WeightState::initialize(std::uint64_t seed) {
 void WeightState::zero_moments() {
     for (const TensorView* moments :
          {&units_.moments1, &units_.moments2, &norms_.moments1, &norms_.moments2})
-        device_.zero(*moments);
+        if (!moments->empty()) device_.zero(*moments);
 }
 
 }  // namespace rm

@@ -35,7 +35,8 @@ struct SharedGrad {
 // held whole at stage 0 and as this rank's part from stage 1 on; gradients as parts from stage 2
 // on. Norms are whole on every rank. The whole state is on the device or in pinned host memory;
 // on the host, and with gradients in bf16, the stage is at least 2, even for a single rank, whose
-// part is the whole.
+// part is the whole. A state of weights only has neither gradients nor moments: their views are
+// empty.
 class WeightState {
 public:
     // `host`: the kernels of the host, borrowed, when the state lives there; null: on the device of
@@ -45,6 +46,7 @@ public:
 
     const ParameterTable& table() const { return table_; }
     const WeightShare& share() const { return share_; }
+    bool trains() const { return !units_.grads.empty(); }
     // Gives host code access to the state.
     Device& device() const { return device_; }
     // Pinned host memory of a kind; none where the state is on the device.

@@ -68,7 +68,7 @@ void Weights::make_gather_buffers() {
 }
 
 void Weights::make_grad_buffers() {
-    if (grads_whole()) return;
+    if (grads_whole() || !state_.trains()) return;
     Device& device = streams_.kernels.device();
     const DType accum = streams_.kernels.types().accum, kept = state_.gradient_type();
     const bool round = kept != accum;
@@ -98,8 +98,9 @@ void Weights::make_norms() {
     Device& device = streams_.kernels.device();
     const std::int64_t count = table().norm_elements;
     norm_copies_ = Tensor(device, MemoryKind::weights, norm_weights_.dtype(), {count});
-    norm_sums_ = Tensor(device, MemoryKind::gradients, norm_grads_.dtype(), {count});
     norm_weights_ = norm_copies_;
+    if (!state_.trains()) return;
+    norm_sums_ = Tensor(device, MemoryKind::gradients, norm_grads_.dtype(), {count});
     norm_grads_ = norm_sums_;
 }
 
@@ -176,8 +177,9 @@ void Weights::leave_fallback() {
 
 NormWeight Weights::norm_weight(int parameter) const {
     const Parameter& p = state_.parameter(parameter);
-    return {norm_weights_.rows(p.first, p.part_elements()),
-            norm_grads_.rows(p.first, p.part_elements())};
+    const TensorView weight = norm_weights_.rows(p.first, p.part_elements());
+    if (!state_.trains()) return {weight, {}};
+    return {weight, norm_grads_.rows(p.first, p.part_elements())};
 }
 
 void Weights::prefetch(const Ops& ops, int unit) {

@@ -78,6 +78,8 @@ public:
     // the queued updates of this rank's state and throws their first failure. Does nothing when the
     // state is on the device.
     void finish_update();
+    // Waits until the rank's streams are empty, an update included; throws the first error.
+    void synchronize();
 
     // Starts to fetch the unit that is acquired after the one at hand; does nothing if it is
     // resident and up to date, or kNoUnit. The first call queues its part of compute, early; the
@@ -124,6 +126,10 @@ public:
     // one in FP8 if there is one.
     std::array<const LayerWeights*, 2> layers_by_form() const {
         return {&layers_.front(), &layers_[layers_.size() / 2]};
+    }
+    // The most rows of the head, of all blocks, that a tensor rank has.
+    std::int64_t head_rows() const {
+        return part_of(state_.parameter(table().head).shape[0], state_.share().tensor, 0).count;
     }
     const PreparedWeight& longest_head() const { return *prepared_heads_.front(); }
 

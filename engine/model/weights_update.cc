@@ -109,4 +109,16 @@ void Weights::finish_update() {
     host_->synchronize();
 }
 
+void Weights::synchronize() {
+    // A failed hop leaves garbage in compute, so the communication error is the one to show.
+    streams_.communication.synchronize();
+    streams_.to_host.synchronize();
+    streams_.from_host.synchronize();
+    finish_update();
+    streams_.compute.synchronize();
+    for (const Stream* stream :
+         {&streams_.communication, &streams_.to_host, &streams_.from_host, &streams_.compute})
+        streams_.order.joined(*stream);
+}
+
 }  // namespace rm

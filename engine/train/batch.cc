@@ -26,7 +26,26 @@ std::vector<TokenRange> with_targets(const Sample& sequence) {
     return ranges;
 }
 
-MicroBatch cut_sequence(const Sample& sequence, const RankLayout& layout, Positions positions) {
+void check(const Sample& sequence, const RankLayout& layout) {
+    const std::vector<std::int64_t>& documents = sequence.documents;
+    const std::int64_t tokens =
+        std::accumulate(documents.begin(), documents.end(), std::int64_t{0});
+    RM_CHECK(tokens == layout.context && std::ssize(sequence.tokens) == layout.context + 1,
+             "a sample of {} tokens with documents of {}; context {} needs {} and {}",
+             sequence.tokens.size(), tokens, layout.context, layout.context + 1, layout.context);
+}
+
+void count(const Sample& sequence, const RankLayout& layout, StepBatch& batch) {
+    const std::int64_t without_target =
+        std::ssize(sequence.documents) - (sequence.ends_document ? 0 : 1);
+    batch.num_targets += layout.context - without_target;
+    for (const std::int64_t length : sequence.documents)
+        batch.attended_pairs += length * (length + 1) / 2;
+}
+
+}  // namespace
+
+MicroBatch make_micro_batch(const Sample& sequence, const RankLayout& layout, Positions positions) {
     const DocumentLayout laid_out =
         place_documents(sequence.documents, layout.padded, layout.ring, positions);
     const std::vector<TokenRange> ranges = with_targets(sequence);
@@ -47,25 +66,6 @@ MicroBatch cut_sequence(const Sample& sequence, const RankLayout& layout, Positi
     return batch;
 }
 
-void check(const Sample& sequence, const RankLayout& layout) {
-    const std::vector<std::int64_t>& documents = sequence.documents;
-    const std::int64_t tokens =
-        std::accumulate(documents.begin(), documents.end(), std::int64_t{0});
-    RM_CHECK(tokens == layout.context && std::ssize(sequence.tokens) == layout.context + 1,
-             "a sample of {} tokens with documents of {}; context {} needs {} and {}",
-             sequence.tokens.size(), tokens, layout.context, layout.context + 1, layout.context);
-}
-
-void count(const Sample& sequence, const RankLayout& layout, StepBatch& batch) {
-    const std::int64_t without_target =
-        std::ssize(sequence.documents) - (sequence.ends_document ? 0 : 1);
-    batch.num_targets += layout.context - without_target;
-    for (const std::int64_t length : sequence.documents)
-        batch.attended_pairs += length * (length + 1) / 2;
-}
-
-}  // namespace
-
 StepBatch make_step_batch(const std::vector<Sample>& sequences, const RankLayout& layout,
                           const Mesh& mesh, int rank, Positions positions) {
     const auto data = usize(mesh.size(Axis::data));
@@ -78,7 +78,7 @@ StepBatch make_step_batch(const std::vector<Sample>& sequences, const RankLayout
     for (std::size_t first = 0; first < sequences.size(); first += data) {
         const std::size_t n = first + mine;
         if (n < sequences.size()) {
-            batch.micro_batches.push_back(cut_sequence(sequences[n], layout, positions));
+            batch.micro_batches.push_back(make_micro_batch(sequences[n], layout, positions));
         } else {
             batch.micro_batches.push_back(padding_only(layout));
             batch.micro_batches.back().runs = padding_runs(layout);

@@ -26,6 +26,9 @@ struct StepBatch {
     std::int64_t attended_pairs = 0;  // query-key pairs of the whole step, all ranks
 };
 
+// A sequence of up to `layout.padded` tokens, or one more that is only a target.
+MicroBatch make_micro_batch(const Sample& sequence, const RankLayout& layout, Positions positions);
+
 // Cuts sequences for this rank: sequence n of a step is micro-batch n / data of data rank n mod
 // data; where the sequences do not fill the last micro-batch, it is all padding. If documents
 // are separate, no target is the first token of the next document.

@@ -207,6 +207,7 @@ Status DryRank::enter(const StageShape& shape) {
 
 RankMemory DryRank::held() const {
     RankMemory held;
+    if (engine_->decodes()) held.host += engine_->decoding().cache.host_bytes();
     for (std::size_t i = 0; i < kNumMemoryKinds; ++i) {
         const auto kind = static_cast<MemoryKind>(i);
         held.host += engine_->state().host_bytes(kind);
@@ -232,6 +233,18 @@ StepBatch DryRank::batch(std::int64_t micro_batches) const {
     return batch;
 }
 
+// A prompt as long as the context, and a token that follows.
+void DryRank::record_decoding(const SequenceRuns& runs) {
+    RankEngine::Decoding& decoding = engine_->decoding();
+    const Tensor logits(kernels_->device(), MemoryKind::workspace, kernels_->types().compute,
+                        {engine_->layout().tensor, engine_->weights().head_rows()});
+    decoding.cache.begin(runs, engine_->layout().context);
+    engine_->model().queue_prompt(runs);
+    decoding.cache.extend();
+    const SequenceRuns latest = decode_runs(decoding.cache.num_tokens() - 1, decoding.layout);
+    decoding.model->queue_logits(latest, logits);
+}
+
 StageArenas DryRank::record_passes() {
     Model& model = engine_->model();
     const StepBatch one = batch(1);
@@ -240,10 +253,13 @@ StageArenas DryRank::record_passes() {
     Tensor sum(kernels_->device(), MemoryKind::workspace, DType::f64, {1});
     Tensor hidden(kernels_->device(), MemoryKind::workspace, kernels_->types().compute,
                   {shapes.Ts, shapes.C});
-    engine_->weights().begin_gradients(model.ops());
-    model.queue_loss_and_gradients(runs, 1, sum, Accumulate::last);
+    if (engine_->state().trains()) {
+        engine_->weights().begin_gradients(model.ops());
+        model.queue_loss_and_gradients(runs, 1, sum, Accumulate::last);
+    }
     model.queue_loss(runs, sum);
     model.queue_hidden(runs, hidden);
+    if (engine_->decodes()) record_decoding(runs);
     return std::move(passes_->recorded);
 }
 

@@ -44,6 +44,7 @@ private:
     class Passes;
 
     StepBatch batch(std::int64_t micro_batches) const;
+    void record_decoding(const SequenceRuns& runs);
 
     ScheduleRecorder recorder_;
     std::unique_ptr<Kernels> kernels_;

@@ -62,6 +62,7 @@ void RankEngine::leave() {
     order_.joined(*compute_);
     trainer_.reset();
     model_.reset();
+    decoding_.reset();
     passes_.reset();
 }
 
@@ -78,13 +79,31 @@ Status RankEngine::enter(const StageShape& shape, PassMemory& passes) {
     if (shape.sample) sample_chunks(*layout_, *shape.sample);
     if (shape.ring_sample) sample_ring(*layout_, *shape.ring_sample);
     weights_.leave_fallback();
-    model_ = std::make_unique<Model>(streams_, spec_.model, weights_, *layout_, shape.rope,
-                                     ModelRounding{spec_.attention, spec_.messages}, passes);
+    make_models(shape, passes);
     trainer_ = std::make_unique<Trainer>(streams_, state_, weights_, *model_, progress_);
     weights_.refresh(model_->ops());
     compute_->synchronize();
     order_.joined(*compute_);
     return {};
+}
+
+void RankEngine::make_models(const StageShape& shape, PassMemory& passes) {
+    const std::int64_t context = shape.rope_context > 0 ? shape.rope_context : shape.context;
+    const auto make = [&](const RankLayout& layout, CacheLink cache) {
+        return std::make_unique<Model>(streams_, spec_.model, weights_, layout,
+                                       rope_frequencies(shape.rope, spec_.model.head_dim, context),
+                                       ModelRounding{spec_.attention, spec_.messages}, passes,
+                                       cache);
+    };
+    if (shape.new_tokens == 0) {
+        model_ = make(*layout_, {});
+        return;
+    }
+    decoding_ = std::make_unique<Decoding>(
+        Decoding{make_decode_layout(*layout_),
+                 KvCache(streams_.kernels, spec_.model, *layout_, shape.new_tokens), nullptr});
+    model_ = make(*layout_, {&decoding_->cache, CacheUse::fill});
+    decoding_->model = make(decoding_->layout, {&decoding_->cache, CacheUse::extend});
 }
 
 const StageArenas& RankEngine::arenas() const {

@@ -43,6 +43,9 @@ struct StageShape {
     RopeConfig rope;
     std::optional<ChunkSample> sample = {};      // of dry runs; nothing: all chunks
     std::optional<RingSample> ring_sample = {};  // likewise; nothing: all blocks
+    // For inference: the most tokens that may follow a prompt of up to `context`; 0: no cache.
+    std::int64_t new_tokens = 0;
+    std::int64_t rope_context = 0;  // for RoPE types that depend on a context; 0: `context`
 };
 
 // The shape that a stage of a job gives its ranks.
@@ -79,12 +82,21 @@ public:
     Weights& weights() { return weights_; }
     const RankLayout& layout() const { return *layout_; }
     Model& model() { return *model_; }
+    // In a stage with new tokens: what follows the prompt, which model() takes in.
+    struct Decoding {
+        RankLayout layout;
+        KvCache cache;
+        std::unique_ptr<Model> model;
+    };
+    Decoding& decoding() { return *decoding_; }
+    bool decodes() const { return decoding_ != nullptr; }
     Trainer& trainer() { return *trainer_; }
     // The stage's arenas, if this rank has planned them itself.
     const StageArenas& arenas() const;
 
 private:
     void leave();
+    void make_models(const StageShape& shape, PassMemory& passes);
 
     const RankSpec spec_;
     Network& network_;
@@ -102,6 +114,7 @@ private:
     Weights weights_;
     std::optional<RankLayout> layout_;
     std::unique_ptr<PlannedPasses> passes_;
+    std::unique_ptr<Decoding> decoding_;  // null: the stage has no new tokens
     std::unique_ptr<Model> model_;
     std::unique_ptr<Trainer> trainer_;
 };

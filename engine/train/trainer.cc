@@ -51,18 +51,6 @@ void Trainer::mark(Phase phase) {
     });
 }
 
-void Trainer::synchronize() {
-    // A failed hop leaves garbage in compute, so the communication error is the one to show.
-    streams_.communication.synchronize();
-    streams_.to_host.synchronize();
-    streams_.from_host.synchronize();
-    weights_.finish_update();
-    streams_.compute.synchronize();
-    for (const Stream* stream :
-         {&streams_.communication, &streams_.to_host, &streams_.from_host, &streams_.compute})
-        streams_.order.joined(*stream);
-}
-
 void Trainer::queue_zero(std::initializer_list<TensorView> tensors) {
     for (const TensorView& tensor : tensors)
         ops_(FillZero{tensor});
@@ -263,7 +251,7 @@ StepResult Trainer::step(const StepBatch& batch, const OptimizerStep& optimizer,
     device.download(wishes_, &host_wishes_, streams_.compute);
     device.download(flops_, &host_flops_, streams_.compute);
     device.download(clip_, host_clip_, streams_.compute);
-    synchronize();
+    weights_.synchronize();
     StepResult result = read_result(batch);
     if (result.finite) weights_.fp8().history().end_step(host_fp8_largest_);
     if (state_on_host()) begin_host_update(optimizer);
@@ -275,7 +263,7 @@ StepResult Trainer::step(const StepBatch& batch, const OptimizerStep& optimizer,
 void Trainer::finish_loss() {
     sum_scalars({{GroupKey::gradient, loss_sum_}}, reduce_);
     streams_.kernels.device().download(loss_sum_, &host_loss_, streams_.compute);
-    synchronize();
+    weights_.synchronize();
 }
 
 StepResult Trainer::gradients(const StepBatch& batch) {

@@ -87,7 +87,6 @@ private:
     void queue_fp8_history();
     void queue_fp8_effects();
     void mark(Phase phase);
-    void synchronize();
     void finish_loss();
     StepResult read_result(const StepBatch& batch);
     // Moves the timers' counts into the result.

@@ -204,6 +204,25 @@ Result<RankLayout> make_rank_layout(std::int64_t context, const Mesh& mesh, int 
     return layout;
 }
 
+RankLayout make_decode_layout(const RankLayout& of) {
+    RankLayout layout;
+    layout.context = of.context;
+    layout.padded = layout.slot_tokens = of.ulysses * of.tensor;
+    layout.local_tokens = of.tensor;
+    layout.ring_order = RingOrder(1, 1, 0);
+    layout.ulysses = of.ulysses;
+    layout.ulysses_index = of.ulysses_index;
+    layout.tensor = of.tensor;
+    layout.tensor_index = of.tensor_index;
+    layout.memory = {.tile_tokens = of.tensor,
+                     .chunk_tokens = of.tensor,
+                     .prefetch = of.memory.prefetch,
+                     .reuse = of.memory.reuse};
+    layout.max_slot_chunk = layout.slot_tokens;
+    cut_chunks(layout);
+    return layout;
+}
+
 std::int64_t RankLayout::slot_chunk_tokens() const {
     const std::int64_t chunk = std::max(memory.chunk_tokens, memory.tile_tokens);
     return in_windows() ? chunk / memory.tile_tokens * memory.tile_tokens * ulysses : chunk;
@@ -301,6 +320,14 @@ SequenceRuns make_sequence_runs(const DocumentLayout& laid_out, const RankLayout
 SequenceRuns padding_runs(const RankLayout& layout) {
     return make_sequence_runs(place_documents({}, layout.padded, layout.ring, Positions::reset),
                               layout);
+}
+
+SequenceRuns decode_runs(std::int64_t position, const RankLayout& layout) {
+    DocumentLayout laid_out;
+    std::vector<Piece>& slot = laid_out.slots.emplace_back();
+    slot.push_back({0, {0, position, 1}});
+    if (layout.padded > 1) slot.push_back({1, {kPaddingDocument, 0, layout.padded - 1}});
+    return make_sequence_runs(laid_out, layout);
 }
 
 // The pieces that cover tokens [begin, end) of the slot.

@@ -121,6 +121,10 @@ struct RankLayout {
 Result<RankLayout> make_rank_layout(std::int64_t context, const Mesh& mesh, int rank,
                                     const MemoryPolicy& memory);
 
+// The layout of one token that follows a sequence of `of`, or the last of its tokens: it is row 0
+// of the slot, and padding gives every ulysses and tensor rank a row. All ring slots hold the same.
+RankLayout make_decode_layout(const RankLayout& of);
+
 // Which heads a tensor rank works on.
 struct HeadShare {
     std::int64_t q_first = 0;
@@ -192,6 +196,9 @@ struct SequenceRuns {
 SequenceRuns make_sequence_runs(const DocumentLayout& laid_out, const RankLayout& layout);
 // A micro-batch without a sequence (the batch does not fill the mesh): every token is padding.
 SequenceRuns padding_runs(const RankLayout& layout);
+
+// One token of a decode layout, of document 0.
+SequenceRuns decode_runs(std::int64_t position, const RankLayout& layout);
 
 // This rank's T tokens as pieces of the padded sequence.
 std::vector<Piece> local_pieces(const DocumentLayout& laid_out, const RankLayout& layout);

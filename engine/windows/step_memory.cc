@@ -11,9 +11,7 @@ StepMemory::StepMemory(const RankStreams& streams, StepArena& device, StepArena&
       others_{&streams.communication},
       device_(device),
       host_(host),
-      policy_(policy) {
-    order().set_pending(streams_.compute, this);
-}
+      policy_(policy) {}
 
 StepMemory::~StepMemory() {
     order().set_pending(streams_.compute, nullptr);
@@ -81,6 +79,7 @@ void StepMemory::note(Marks& marks, const StreamOrder::Mark& mark) {
 }
 
 void StepMemory::begin_pass() {
+    order().set_pending(streams_.compute, this);  // models take turns
     for (std::deque<UsedEvent>& events : events_) {
         for (UsedEvent& used : events)
             used.mark = {};

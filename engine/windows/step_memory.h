@@ -14,9 +14,11 @@
 
 namespace rm {
 
-// The passes over one micro-batch: loss and gradients, the loss alone, the last hidden states.
-enum class PassKind { train, loss, hidden };
-constexpr std::array<PassKind, 3> kPassKinds = {PassKind::train, PassKind::loss, PassKind::hidden};
+// The passes over one micro-batch: loss and gradients, the loss alone, the last hidden states; of a
+// prompt, its keys and values; of one token that follows, its logits.
+enum class PassKind { train, loss, hidden, prompt, decode };
+constexpr std::array kPassKinds = {PassKind::train, PassKind::loss, PassKind::hidden,
+                                   PassKind::prompt, PassKind::decode};
 
 // The arenas of a rank, pass by pass.
 class PassMemory {

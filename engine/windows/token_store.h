@@ -20,6 +20,9 @@ public:
     enum class Place { device, host };
     TokenStore(StepMemory& memory, BufferName name, Place place, DType dtype,
                std::initializer_list<std::int64_t> shape);
+    // Rows in memory that others own, and that outlives the store.
+    TokenStore(BufferName name, Place place, const TensorView& lent)
+        : name_(name), view_(lent), place_(place) {}
     TokenStore(TokenStore&&) noexcept = default;
     TokenStore& operator=(TokenStore&&) noexcept = default;
 

@@ -175,7 +175,9 @@ void on_every_engine(const RigConfig& config, const std::function<void(RankEngin
                            .vocabulary_block = config.vocabulary_block});
         engine.state().initialize(config.seed);
         if (config.change) config.change(engine.state());
-        const Status entered = engine.enter({config.context, memory, config.model.rope});
+        StageShape shape{config.context, memory, config.model.rope};
+        shape.new_tokens = config.new_tokens;
+        const Status entered = engine.enter(shape);
         RM_CHECK(entered.ok(), "{}", entered.error().message);
         use(engine);
     });

@@ -56,6 +56,7 @@ struct RigConfig {
     KernelsFactory host;  // where state lives; empty: on the device
     LocalLinks links;
     std::int64_t vocabulary_block = 0;  // of RankSpec
+    std::int64_t new_tokens = 0;        // of StageShape
     // Changes the parameters that a rank begins with; or empty.
     std::function<void(WeightState&)> change;
 };

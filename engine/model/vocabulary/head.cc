@@ -64,6 +64,40 @@ void Head::queue_norm_grad(const Tile& tile, const TensorView& d_normed, const T
     context_.ops(RmsNormBwd{d_normed, x, norm.weight, rstd(tile, x), d_x, norm.grad});
 }
 
+TileTask Head::logits_tile(const HeadRows& head, Tile tile, TensorView x, TensorView own) const {
+    queue_norm(tile, x);
+    const TensorView normed = co_await context_.tiles.gather(tile);
+    context_.ops(LinearFwd{normed.rows(0, 1), head.weight.prepared, own});
+}
+
+TileTask Head::gather_logits(Tile tile, TensorView logits) const {
+    co_await context_.tiles.gather_parts(tile, logits);
+}
+
+void Head::queue_logits(TokenStore x, const TensorView& logits) {
+    Weights& weights = context_.weights;
+    const int first_unit = weights.table().head_unit;
+    const TensorView own = logits.rows(context_.tiles.index(), 1).reshaped({logits.dim(1)});
+    std::int64_t first = 0;
+    for (int block = 0; block < num_blocks_; ++block) {
+        const bool last = block + 1 == num_blocks_;
+        const int next = last ? ParameterTable::kNoUnit : first_unit + block + 1;
+        weights.prefetch(context_.ops, next);
+        const HeadRows head = weights.acquire_head(context_.ops, block, LayerPass::forward);
+        const std::int64_t count = head.weight.prepared->num_rows();
+        Windows all = context_.windows();
+        const TileWindow at_x = all.read(x, Rows::shards);
+        all.for_each([&](const Tile& tile) {
+            const TensorView to = own.rows(first, count).reshaped({1, count});
+            TileTask task = logits_tile(head, tile, at_x(tile), to);
+            weights.send_prefetched(next);
+            return task;
+        });
+        first += count;
+    }
+    context_.windows().for_each([&](const Tile& tile) { return gather_logits(tile, logits); });
+}
+
 // A head of one block.
 void Head::queue_whole(TokenStore& x, const LossWork& work) {
     Weights& weights = context_.weights;

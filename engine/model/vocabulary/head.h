@@ -32,6 +32,8 @@ public:
 
     // x (Ts, C) compute: out of the last layer.
     void queue(TokenStore x, const LossWork& work);
+    // logits (tensor, rows) compute: of the first token, each rank's rows of the head.
+    void queue_logits(TokenStore x, const TensorView& logits);
 
 private:
     // A tile's rows of what one block adds to the gradients.
@@ -52,6 +54,8 @@ private:
     void queue_norm_grad(const Tile& tile, const TensorView& d_normed, const TensorView& x,
                          const TensorView& d_x) const;
 
+    TileTask logits_tile(const HeadRows& head, Tile tile, TensorView x, TensorView own) const;
+    TileTask gather_logits(Tile tile, TensorView logits) const;
     void queue_whole(TokenStore& x, const LossWork& work);
     TileTask whole_tile(const HeadRows& head, Tile tile, TensorView x, const LossWork& work,
                         TensorView d_x) const;

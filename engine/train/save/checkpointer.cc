@@ -40,6 +40,7 @@ std::vector<StateSlice> state_slices(const WeightState& state,
             slices.push_back({slice_of(state, piece, suffix, view), view});
         };
         add("", piece.weight);
+        if (piece.moment1.empty()) continue;
         add(".adam_m", piece.moment1);
         add(".adam_v", piece.moment2);
     }

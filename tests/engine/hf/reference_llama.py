@@ -290,13 +290,17 @@ def store(path, config, arrays, how):
     (path / "model.safetensors.index.json").write_text(text)
 
 
-def make_case(root, number, name):
-    changes, how = CASES[name]
+def config_of(name):
+    changes, _ = CASES[name]
     config = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "rope_theta": 10000.0,
               "rms_norm_eps": 1e-5, "tie_word_embeddings": False, "attention_bias": False, "eos_token_id": 2, **SIZES}
-    config = {key: value for key, value in {**config, **changes}.items() if value is not None}
+    return {key: value for key, value in {**config, **changes}.items() if value is not None}
+
+
+def make_case(root, number, name):
+    config = config_of(name)
     rng = np.random.default_rng(number)
-    store(root / name / "model", config, random_weights(config, rng), how)
+    store(root / name / "model", config, random_weights(config, rng), CASES[name][1])
     tokens = rng.integers(0, config["vocab_size"], (STEPS, SEQUENCES, CONTEXT + 1)).astype(np.int32)
     _, arrays = read_directory(root / name / "model")
     if config["tie_word_embeddings"]:

@@ -61,6 +61,10 @@ SampledCase random_case(std::uint32_t seed) {
     const std::int64_t ranks = c.spec.mesh.size(Axis::ring) * c.spec.mesh.size(Axis::ulysses);
     c.shape.context = ranks * chunks * memory.chunk_tokens - 64 * (random() % 3);
     c.shape.rope = c.spec.model.rope;
+    if (random() % 4 == 0) {  // infers
+        c.spec.types.weights_only = true;
+        c.shape.new_tokens = pick<std::int64_t>(random, {1, 100});
+    }
     return c;
 }
 
