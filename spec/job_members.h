@@ -10,13 +10,11 @@ namespace rm {
 template <typename Visit>
 void describe(Visit& visit, Like<ModelSpec> auto& model) {
     auto& [preset, from] = model;
-    visit(
-        Member{
-            .name = "preset",
-            .help =
-                "fresh weights: `tiny`, `micro` (small models for CPUs), `llama2-7b`, `llama3-8b`, "
-                "`llama3-70b`"},
-        preset);
+    visit(Member{.name = "preset",
+                 .help = "fresh weights: `micro`, `mini`, `tiny` (small models for CPUs), "
+                         "`llama2-7b`, `llama3-8b`, "
+                         "`llama3-70b`"},
+          preset);
     visit(Member{.name = "from",
                  .help = "instead of a preset: a [Hugging Face directory](huggingface.md), its "
                          "architecture and weights",
@@ -72,7 +70,9 @@ void describe(Visit& visit, Like<StageSpec> auto& stage) {
                  .presence = Presence::required},
           batch);
     visit(Member{.name = "tokens",
-                 .help = "the stage's budget, rounded to the nearest whole step, at least one",
+                 .help =
+                     "the stage's budget, rounded to the nearest whole step, at least one; `0`, in "
+                     "a single stage: the job trains nothing and only evaluates",
                  .written = Written::budget,
                  .presence = Presence::required},
           tokens);

@@ -104,15 +104,18 @@ Status check_batch(const StageSpec& stage, std::size_t index) {
         below > 0 ? format("{} or {}", below, above) : format("{}", above));
 }
 
+Status check_theta(const StageSpec& stage, std::size_t index) {
+    const bool own_theta = stage.rope_theta == 0;
+    if (own_theta || (stage.rope_theta > 1 && std::isfinite(stage.rope_theta))) return {};
+    return invalid_argument("stages[{}].rope_theta: {} must be above 1", index, stage.rope_theta);
+}
+
 Status check_rates(const StageSpec& stage, std::size_t index) {
+    RM_RETURN_IF_ERROR(check_theta(stage, index));
+    if (stage.num_steps() == 0) return {};  // it only evaluates
     if (!(stage.learning_rate > 0) || !std::isfinite(stage.learning_rate)) {
         return invalid_argument("stages[{}].learning_rate: {} must be a positive number", index,
                                 stage.learning_rate);
-    }
-    const bool own_theta = stage.rope_theta == 0;
-    if (!own_theta && (!(stage.rope_theta > 1) || !std::isfinite(stage.rope_theta))) {
-        return invalid_argument("stages[{}].rope_theta: {} must be above 1", index,
-                                stage.rope_theta);
     }
     if (!(stage.final_learning_rate >= 0 && stage.final_learning_rate <= stage.learning_rate)) {
         return invalid_argument(
@@ -135,9 +138,11 @@ Status check_stage(const JobSpec& spec, std::size_t index) {
     RM_RETURN_IF_ERROR(check_size(stage.context, kMostTokens, index, "context"));
     RM_RETURN_IF_ERROR(check_size(stage.batch, kMostTokens, index, "batch"));
     RM_RETURN_IF_ERROR(check_batch(stage, index));
-    if (stage.tokens < 1) {
-        return invalid_argument("stages[{}].tokens: {} must be a positive number of tokens", index,
-                                stage.tokens);
+    if (stage.tokens < 0 || (stage.tokens == 0 && spec.stages.size() > 1)) {
+        return invalid_argument(
+            "stages[{}].tokens: {} must be a positive number of tokens; 0, for a job that only "
+            "evaluates, is for a single stage",
+            index, stage.tokens);
     }
     RM_RETURN_IF_ERROR(check_size(stage.tokens, kMostBudget, index, "tokens"));
     RM_RETURN_IF_ERROR(check_rates(stage, index));
@@ -260,6 +265,19 @@ Status check_precision(const JobSpec& spec) {
     return model ? check_fp8(spec, *model, 1) : Status();
 }
 
+// A job without steps.
+Status check_evaluates(const JobSpec& spec) {
+    if (spec.stages.empty() || spec.num_steps() > 0) return {};
+    if (spec.model.from.empty() && spec.checkpoint.from.empty()) {
+        return invalid_argument(
+            "stages[0].tokens: 0 only evaluates, and there is nothing to evaluate: name "
+            "checkpoint.from or model.from");
+    }
+    if (spec.evaluation.tokens > 0) return {};
+    return invalid_argument(
+        "evaluate.tokens: 0; a job that only evaluates (stages[0].tokens: 0) needs more");
+}
+
 Status check_rest(const JobSpec& spec) {
     RM_RETURN_IF_ERROR(check_precision(spec));
     if (spec.resources.devices < 0) {
@@ -288,6 +306,7 @@ Status check_rest(const JobSpec& spec) {
     if (!(spec.retry.lost_after.value > 0)) {
         return invalid_argument("retry.lost_after: {} must be positive", spec.retry.lost_after);
     }
+    RM_RETURN_IF_ERROR(check_evaluates(spec));
     if (spec.evaluation.every_steps < 0 || spec.evaluation.tokens < 0) {
         return invalid_argument("evaluate: every {} steps, {} tokens; neither may be negative",
                                 spec.evaluation.every_steps, spec.evaluation.tokens);
@@ -317,6 +336,7 @@ Result<DataSource> parse_data_source(std::string_view text) {
 }
 
 std::int64_t StageSpec::num_steps() const {
+    if (tokens == 0) return 0;
     return std::max<std::int64_t>(1, (tokens + batch / 2) / batch);
 }
 

@@ -179,7 +179,7 @@ struct JobSpec {
     int priority = 0;  // higher first, then older
     bool operator==(const JobSpec&) const = default;
 
-    std::int64_t num_steps() const;  // over all stages
+    std::int64_t num_steps() const;  // over all stages; 0: the job only evaluates
     // The stage with the longest context, the first of equal ones, whose steps take the most memory
     // and time. There is one.
     int longest_stage_index() const;

@@ -17,9 +17,10 @@ struct Preset {
 // Byte models have 256 bytes and one end-of-document token.
 constexpr std::int64_t kByteVocabulary = 257;
 
-std::array<Preset, 5> presets() {
+std::array<Preset, 6> presets() {
     return {{
         {"micro", {kByteVocabulary, 64, 2, 4, 2, 16, 160, 1e-5, false}},
+        {"mini", {kByteVocabulary, 128, 4, 4, 4, 32, 320, 1e-5, false}},
         {"tiny", {kByteVocabulary, 256, 4, 4, 2, 32, 768, 1e-5, false}},
         {"llama2-7b", {32000, 4096, 32, 32, 32, 128, 11008, 1e-5, false, {.theta = 10000}, 4096}},
         {"llama3-8b", {128256, 4096, 32, 32, 8, 128, 14336, 1e-5, false, {.theta = 500000}, 8192}},

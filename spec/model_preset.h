@@ -68,8 +68,8 @@ struct ModelConfig {
     ModelDims dims() const { return {num_query_heads, num_kv_heads, feed_forward}; }
 };
 
-// "tiny" and "micro" (byte models for the CPU), "llama3-8b", "llama3-70b". The error lists the
-// names.
+// "micro", "mini" and "tiny" (byte models for the CPU), "llama3-8b", "llama3-70b". The error lists
+// the names.
 Result<ModelConfig> find_preset(std::string_view name);
 std::vector<std::string> preset_names();
 

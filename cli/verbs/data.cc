@@ -90,7 +90,8 @@ Result<ExitCode> run_data(const PrepareDataOptions& options, VerbContext& contex
 
 }  // namespace
 
-Verb data_show_verb();  // data_show.cc
+Verb data_show_verb();     // data_show.cc
+Verb data_needles_verb();  // data_needles.cc
 
 Verb data_verb() {
     return {
@@ -103,7 +104,7 @@ Verb data_verb() {
                "set.bin and set.idx"},
               {"ringmaster data prepare a.jsonl b.jsonl --tokenizer model --output set --jobs 8",
                ""}}),
-         data_show_verb()}};
+         data_show_verb(), data_needles_verb()}};
 }
 
 }  // namespace rm

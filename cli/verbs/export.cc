@@ -1,19 +1,12 @@
-#include <chrono>
-#include <filesystem>
-#include <future>
-
 #include "base/clock.h"
-#include "cli/client/calls.h"
 #include "cli/client/signals.h"
-#include "cli/show/job_text.h"
+#include "cli/input/model_input.h"
 #include "cli/show/text.h"
 #include "cli/verb.h"
 #include "engine/train/save/checkpoint_export.h"
 
 namespace rm {
 namespace {
-
-constexpr Seconds kBetweenNotes{10};
 
 struct ExportOptions : VerbOptions {
     std::string from = add(
@@ -33,39 +26,13 @@ struct ExportOptions : VerbOptions {
                            {.type = "DIR|none"});
 };
 
-// A path that exists, or the newest checkpoint of a job.
-Result<std::string> checkpoint_of(const std::string& from, VerbContext& context) {
-    std::error_code ignored;
-    if (std::filesystem::exists(from, ignored)) return from;
-    if (from.find('/') != std::string::npos)
-        return make_error(ErrorCode::not_found, "there is no checkpoint {}", from);
-    RM_TRY(Client client, context.connect());
-    RM_TRY(const std::string id, find_job(client, from));
-    RM_TRY(const pb::Job job, get_job(client, id));
-    const pb::Attempt* attempt = newest_attempt(job);
-    const std::string path = attempt == nullptr ? "" : attempt->last_checkpoint_path();
-    if (path.empty()) {
-        return make_error(ErrorCode::failed_precondition, "job {} has no checkpoint yet", id);
-    }
-    if (std::filesystem::exists(path, ignored)) return path;
-    return make_error(ErrorCode::failed_precondition,
-                      "the newest checkpoint of job {} is {}, which this machine does not have: "
-                      "export it on a node that does",
-                      id, path);
-}
-
 // A signal ends it; what has been written aside is removed.
 Result<ExportedCheckpoint> export_with_notes(const CheckpointExport& what, Signals& signals,
                                              Console& console) {
-    Activity activity;
-    Faults none;
-    auto done =
-        std::async(std::launch::async, [&] { return export_checkpoint(what, activity, none); });
-    const std::stop_callback on_signal(signals.token(), [&activity] { activity.cancelled = true; });
-    const auto interval = std::chrono::duration<double>(kBetweenNotes.value);
-    while (done.wait_for(interval) != std::future_status::ready)
-        console.note(format("read {}", Bytes{activity.done}));
-    return done.get();
+    return read_with_notes<ExportedCheckpoint>(signals, console, [&](Activity& activity) {
+        Faults none;
+        return export_checkpoint(what, activity, none);
+    });
 }
 
 Result<ExitCode> run_export(const ExportOptions& options, VerbContext& context) {
@@ -74,7 +41,7 @@ Result<ExitCode> run_export(const ExportOptions& options, VerbContext& context) 
     what.base = options.base;
     if (!options.dtype.empty())
         what.dtype = options.dtype == "bf16" ? StorageType::bf16 : StorageType::f32;
-    RM_TRY(what.checkpoint, checkpoint_of(options.from, context));
+    RM_TRY(what.checkpoint, model_path(options.from, context));
     const Stopwatch watch;
     RM_TRY(const ExportedCheckpoint exported, export_with_notes(what, signals, context.console));
     for (const std::string& note : exported.notes)

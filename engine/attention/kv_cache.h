@@ -28,6 +28,8 @@ public:
 
     // Forgets all. `runs`: the prompt's, borrowed; of one document of `tokens`.
     void begin(const SequenceRuns& runs, std::int64_t tokens);
+    // Forgets the new tokens; the prompt stays.
+    void rewind() { num_new_ = 0; }
     // One more token, whose keys and values the next pass makes.
     void extend();
 

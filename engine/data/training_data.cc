@@ -46,6 +46,14 @@ Result<TrainingData> TrainingData::open(const DataSpec& spec, std::uint64_t seed
     return data;
 }
 
+Status TrainingData::hold_out_all() {
+    for (Source& source : sources_) {
+        RM_TRY(Split whole, split_held_out(*source.tokens, 0, 0));
+        source.split.held_out = std::move(whole.train);
+    }
+    return {};
+}
+
 Status TrainingData::check_ids(const ReadWatch& watch) const {
     for (const Source& source : sources_)
         RM_RETURN_IF_ERROR(source.tokens->check_ids(vocabulary_, watch));

@@ -30,6 +30,8 @@ public:
     Status check_ids(const ReadWatch& watch = {}) const;
 
     MixedStream& stream() { return *stream_; }
+    // The run only evaluates: all of the data is for that.
+    Status hold_out_all();
 
     // Takes samples of each source by its share, at least one where it has one. Empty when nothing
     // is held out; invalid_argument when no source's held-out part is as long as one sample.

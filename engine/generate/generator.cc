@@ -1,6 +1,7 @@
 #include "engine/generate/generator.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "kernels/bf16.h"
@@ -34,21 +35,19 @@ double number_at(const std::byte* at, DType type) {
 
 }  // namespace
 
-Generator::Generator(RankEngine& engine)
+Generator::Generator(RankEngine& engine, Meeting& meeting)
     : engine_(engine),
+      meeting_(meeting),
       streams_(engine.streams()),
       decoding_(engine.decoding()),
       tokens_(usize(decoding_.layout.local_tokens)),
-      logits_(usize(vocabulary(engine))),
-      ready_(streams_.kernels.device().make_event()),
-      arrived_(streams_.kernels.device().make_event()) {
+      logits_(usize(vocabulary(engine))) {
     Device& device = streams_.kernels.device();
     const int tensor = decoding_.layout.tensor;
     parts_ = Tensor(device, MemoryKind::workspace, streams_.kernels.types().compute,
                     {tensor, part_of(vocabulary(engine), tensor, 0).count});
     device.zero(parts_);
     host_parts_.resize(usize(parts_->num_bytes().value));
-    chosen_ = Tensor(device, MemoryKind::workspace, DType::i32, {1});
 }
 
 void Generator::begin(std::span<const std::int32_t> prompt) {
@@ -97,15 +96,8 @@ std::span<const double> Generator::next(std::int32_t token) {
 }
 
 std::int32_t Generator::agree(std::int32_t token) {
-    if (streams_.communicator.group(GroupKey::world).size() == 1) return token;
-    Device& device = streams_.kernels.device();
-    device.upload(&token, chosen_, streams_.compute);
-    streams_.order.follow(streams_.communication, streams_.compute, *ready_);
-    streams_.communicator.broadcast(GroupKey::world, chosen_, 0);
-    streams_.order.follow(streams_.compute, streams_.communication, *arrived_);
-    device.download(chosen_, &token, streams_.compute);
-    engine_.weights().synchronize();
-    return token;
+    return static_cast<std::int32_t>(
+        meeting_.as_rank_0_says(std::array{static_cast<double>(token), 0.0})[0]);
 }
 
 }  // namespace rm

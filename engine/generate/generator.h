@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/train/rank_engine.h"
+#include "engine/train/save/meeting.h"
 
 namespace rm {
 
@@ -13,13 +14,15 @@ namespace rm {
 // one pass over the weights and the cache. Data ranks all do the same. Collective.
 class Generator {
 public:
-    // Borrows the engine, whose stage has new tokens.
-    explicit Generator(RankEngine& engine);
+    // Borrows both. The engine's stage has new tokens.
+    Generator(RankEngine& engine, Meeting& meeting);
 
     // Tokens that a prompt may have: one more than the stage's context.
     std::int64_t most_prompt() const { return engine_.layout().context + 1; }
     // Forgets all and takes in `prompt` but for its last token, which is for next().
     void begin(std::span<const std::int32_t> prompt);
+    // Back to where begin() ended.
+    void rewind() { decoding_.cache.rewind(); }
     // Takes in a token. Returns the logits of the one after it (V) on rank 0, anything elsewhere;
     // valid until the next call.
     std::span<const double> next(std::int32_t token);
@@ -31,6 +34,7 @@ private:
     void download_logits();
 
     RankEngine& engine_;
+    Meeting& meeting_;
     const RankStreams& streams_;
     RankEngine::Decoding& decoding_;
     MicroBatch prompt_;                 // its runs are the cache's
@@ -39,8 +43,6 @@ private:
     Tensor parts_;                      // (tensor, most rows of the head) compute
     std::vector<std::byte> host_parts_;
     std::vector<double> logits_;
-    Tensor chosen_;  // (1) i32
-    std::unique_ptr<Event> ready_, arrived_;
 };
 
 }  // namespace rm

@@ -6,13 +6,9 @@
 #include <vector>
 
 namespace rm {
-namespace {
-
 std::int32_t likeliest(std::span<const double> logits) {
     return static_cast<std::int32_t>(std::ranges::max_element(logits) - logits.begin());
 }
-
-}  // namespace
 
 Status check_sampling(const SamplingSpec& spec) {
     if (!(spec.temperature >= 0) || std::isinf(spec.temperature)) {

@@ -16,6 +16,9 @@ struct SamplingSpec {
 // The error names the option and what would be right.
 Status check_sampling(const SamplingSpec& spec);
 
+// The token with the largest logit, the first of equals.
+std::int32_t likeliest(std::span<const double> logits);
+
 // Chooses tokens from logits: the likeliest (the first of equals), or one drawn with probability
 // softmax(logits / temperature) among the fewest likeliest tokens that together have at least top_p
 // (nucleus sampling, Holtzman et al. 2020). The same seed and logits give the same tokens.

@@ -1,5 +1,6 @@
 #include "engine/tokenizer/utf8.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -108,6 +109,16 @@ std::size_t find_invalid_utf8(std::string_view text, std::size_t from) {
         at += sequence.bytes;
     }
     return text.size();
+}
+
+std::size_t incomplete_utf8_bytes(std::string_view text) {
+    for (std::size_t back = 1; back <= std::min<std::size_t>(3, text.size()); ++back) {
+        const auto byte = static_cast<unsigned char>(text[text.size() - back]);
+        if ((byte & 0xC0) == 0x80) continue;  // within a character
+        const std::size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
+        return length > back ? back : 0;
+    }
+    return 0;
 }
 
 std::string replace_invalid_utf8(std::string_view text) {

@@ -16,6 +16,9 @@ struct CodePoint {
 // The first byte at or after `from` that is not part of well-formed UTF-8; text.size() if all is.
 std::size_t find_invalid_utf8(std::string_view text, std::size_t from = 0);
 
+// Bytes at the end of `text` that begin a character and do not complete it: more may follow.
+std::size_t incomplete_utf8_bytes(std::string_view text);
+
 // Replaces each maximal subpart of an ill-formed sequence by U+FFFD, as Rust's from_utf8_lossy and
 // Python's errors="replace" do.
 std::string replace_invalid_utf8(std::string_view text);

@@ -302,6 +302,11 @@ MemorySpec limits_of(const SearchQuestion& question) {
 
 Seconds RankedPlan::time(const JobSpec& spec) const {
     Seconds time;
+    if (spec.num_steps() == 0) {
+        const std::int64_t batch = spec.stages[0].batch;
+        const std::int64_t batches = (spec.evaluation.tokens + batch - 1) / batch;
+        return {steps[0].value * static_cast<double>(batches)};
+    }
     for (std::size_t stage = 0; stage < steps.size(); ++stage)
         time += Seconds{steps[stage].value * static_cast<double>(spec.stages[stage].num_steps())};
     return time;

@@ -45,7 +45,8 @@ struct RankedPlan {
     std::vector<Endpoint> placement;  // by rank
     std::vector<Seconds> steps;       // of each stage
 
-    Seconds time(const JobSpec& spec) const;  // of all stages' steps
+    // All stages' steps; for a job that only evaluates, as if it trained on what it evaluates.
+    Seconds time(const JobSpec& spec) const;
 };
 
 // A sharding that is not among them, and why.

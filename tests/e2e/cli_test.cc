@@ -26,10 +26,58 @@ protected:
         }
         return text;
     }
+    void expect_use(const std::string& id);
+    void expect_evaluation(const std::string& id);
     static bool has(const std::string& text, const std::string& part) {
         return text.find(part) != std::string::npos;
     }
 };
+
+// The newest checkpoint of a job and its export at path("model") say the same.
+void Cli::expect_use(const std::string& id) {
+    const auto sampled = [&](const std::string& model) {
+        const Finished done = here({"sample", model, "--prompt", "The ", "-n", "40", "-o", "json"});
+        EXPECT_EQ(done.code, 0) << done.err;
+        return Json::parse(done.out);
+    };
+    const Json job = sampled(id), model = sampled(path("model"));
+    EXPECT_EQ(job["promptTokens"], 4);
+    EXPECT_EQ(job["tokens"].size(), 40u);
+    EXPECT_EQ(job["tokens"], model["tokens"]);
+    EXPECT_EQ(here({"sample", id, "--prompt", ""}).code, 2);
+    EXPECT_EQ(here({"sample", path("nothing"), "--prompt", "x"}).code, 3);
+
+    const std::vector<std::string> eval = {"eval",      id,      "--lengths", "128",
+                                           "--lengths", "0.25K", "--depths",  "3",
+                                           "--samples", "1",     "-o",        "json"};
+    const Finished done = here(eval);
+    ASSERT_EQ(done.code, 0) << done.err;
+    const Json cells = Json::parse(done.out)["cells"];
+    ASSERT_EQ(cells.size(), 6u);
+    EXPECT_EQ(cells[5]["length"], 256);
+    EXPECT_EQ(cells[5]["depth"], 1);
+    EXPECT_EQ(cells[5]["score"], 0) << "it has learned nothing yet";
+    EXPECT_GT(cells[5]["loss"], 1);
+    EXPECT_TRUE(has(here({"eval", id, "--lengths", "64"}).err, "a text of 64 tokens has no room"));
+}
+
+// A job without steps evaluates it on another mesh.
+void Cli::expect_evaluation(const std::string& id) {
+    const std::string newest = show(state_, id)["attempts"][0]["lastCheckpointPath"];
+    const std::string exam =
+        submit(state_, write_job({.name = "exam",
+                                  .stages = "  - {context: 512, batch: 512, tokens: 0}\n",
+                                  .parallel = "{ring: 1}",
+                                  .extra = "checkpoint: {from: " + newest + "}\n"},
+                                 "exam.yaml"));
+    ASSERT_TRUE(wait_for_state(state_, exam, "succeeded")) << here({"explain", exam}).out;
+    const Json job = show(state_, exam);
+    EXPECT_GT(job["lastEvaluation"]["loss"], 1);
+    EXPECT_EQ(job["lastEvaluation"]["targets"], 7 * 512) << "of 4K tokens at most";
+    EXPECT_EQ(job["lastEvaluation"]["byPosition"].size(), 6u);
+    EXPECT_TRUE(has(here({"show", exam}).out, "held-out loss by the tokens before the target"));
+    EXPECT_TRUE(has(here({"logs", exam}).out, "evaluates " + newest));
+}
 
 TEST_F(Cli, ContinueGoesOnFromTheCheckpointOfACancelledJob) {
     const std::string id = endless();
@@ -47,6 +95,8 @@ TEST_F(Cli, ContinueGoesOnFromTheCheckpointOfACancelledJob) {
     EXPECT_TRUE(has(exported.out, "parameters as F32 from ")) << exported.out;
     EXPECT_TRUE(std::filesystem::exists(path("model/model.safetensors")));
     EXPECT_EQ(here({"export", path("nothing"), path("model")}).code, 3);
+    expect_use(id);
+    expect_evaluation(id);
 
     const Finished next = here({"continue", id});
     ASSERT_EQ(next.code, 0) << next.err;

@@ -81,7 +81,7 @@ RULES = {
     "worker/core": (["base", "spec", "worker/core"], []),
     "worker/rank": (["base", "spec", "engine", "kernels", "service/gpu", "worker/rank", "worker/dir"], ENGINE),
     "cli": (["base", "spec", "topology", "options", "service", "cli", "controller/discovery", "engine/data", "engine/hf/config.h",
-             "engine/json", "engine/train/save/checkpoint_export.h", "engine/schedule/device_profile_json.h", "engine/tokenizer", "planner"], DAEMON),
+             "engine/evaluate", "engine/generate", "engine/json", "engine/train/save/checkpoint_export.h", "engine/schedule/device_profile_json.h", "engine/tokenizer", "planner"], DAEMON),
 }
 # Third-party prefixes the rules know; any other <...> is the standard library or the system.
 EXTERNAL = sorted({*SERVICE, *ENGINE, *DAEMON, "oneapi/", "dnnl", "omp.h", "gloo/", "coin/", "sqlite3.h", "cuda",

@@ -70,7 +70,15 @@ TEST(JobSpec, ErrorsNameKeyAndValue) {
          [&](JobSpec& s) { stage(s).batch = 8192; }},
         {"stages[0].context 100 is too short for",
          [&](JobSpec& s) { stage(s).context = stage(s).batch = 100; }},
-        {"stages[0].tokens: 0", [&](JobSpec& s) { stage(s).tokens = 0; }},
+        {"stages[0].tokens: -1", [&](JobSpec& s) { stage(s).tokens = -1; }},
+        {"stages[0].tokens: 0 only evaluates, and there is nothing to evaluate",
+         [&](JobSpec& s) { stage(s).tokens = 0; }},
+        {"evaluate.tokens: 0; a job that only evaluates",
+         [&](JobSpec& s) {
+             stage(s).tokens = 0;
+             s.checkpoint.from = "/checkpoints";
+             s.evaluation.tokens = 0;
+         }},
         {"stages[0].learning_rate: -1", [&](JobSpec& s) { stage(s).learning_rate = -1; }},
         {"stages[0].learning_rate: inf",
          [&](JobSpec& s) { stage(s).learning_rate = std::numeric_limits<double>::infinity(); }},

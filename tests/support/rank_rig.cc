@@ -183,6 +183,10 @@ void on_every_engine(const RigConfig& config, const std::function<void(RankEngin
     });
 }
 
+Meeting::Options meeting_of(const RankEngine& engine) {
+    return {.rank = engine.spec().rank, .num_ranks = engine.spec().mesh.num_ranks()};
+}
+
 RigResult run_rig(const RigConfig& config) {
     std::vector<RigResult> results(static_cast<std::size_t>(config.mesh.num_ranks()));
     RigResult whole;

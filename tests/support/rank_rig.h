@@ -11,6 +11,7 @@
 #include "engine/comm/transport/transport.h"
 #include "engine/model/linears/linear_precision.h"
 #include "engine/train/rank_engine.h"
+#include "engine/train/save/meeting.h"
 #include "kernels/kernels.h"
 #include "spec/job_spec.h"
 #include "spec/mesh.h"
@@ -77,6 +78,8 @@ struct RigResult {
 
 // Calls use(engine) on a thread for each rank of the mesh, with its stage entered.
 void on_every_engine(const RigConfig& config, const std::function<void(RankEngine&)>& use);
+
+Meeting::Options meeting_of(const RankEngine& engine);
 
 // The random sequences of a step.
 std::vector<Sample> random_sequences(const RigConfig& config, std::int64_t step);

@@ -31,7 +31,7 @@ Content content_of(const ConnectedReport& report) {
     return report;
 }
 Content content_of(const StartedReport& report) {
-    return Note{format("training steps {} to {}", report.first_step, report.num_steps)};
+    return Note{started_line(report)};
 }
 Content content_of(const CheckpointReport& report) {
     return Note{format("checkpoint {} written in {}", report.path, Seconds{report.seconds})};

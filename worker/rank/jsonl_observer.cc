@@ -48,8 +48,8 @@ void JsonlObserver::on_connected(const ConnectedReport& report) {
 
 void JsonlObserver::on_started(std::int64_t first_step, std::int64_t num_steps) {
     started_ = true;
-    write(StartedReport{first_step, num_steps},
-          format("training steps {} to {}", first_step, num_steps));
+    const StartedReport report{first_step, num_steps};
+    write(report, started_line(report));
 }
 
 void JsonlObserver::on_step(const StepReport& report) {

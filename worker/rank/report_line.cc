@@ -87,4 +87,9 @@ Result<ReportLine> parse_report_line(std::string_view line) {
     }
 }
 
+std::string started_line(const StartedReport& report) {
+    if (report.num_steps == 0) return "evaluating, without a step";
+    return format("training steps {} to {}", report.first_step, report.num_steps);
+}
+
 }  // namespace rm

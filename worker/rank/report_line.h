@@ -18,6 +18,7 @@ struct StartedReport {
     std::int64_t num_steps = 0;
     bool operator==(const StartedReport&) const = default;
 };
+std::string started_line(const StartedReport& report);  // training steps 21 to 100
 struct CheckpointReport {
     std::int64_t step = 0;
     std::string path;

@@ -23,18 +23,25 @@ Checkpointer::Options checkpointer_options(const RankConfig& config) {
 }  // namespace
 
 std::unique_ptr<Kernels> make_host_kernels(const RankConfig& config) {
-    if (config.spec.optimizer.place == OptimizerPlace::device) return nullptr;
+    const bool trains = config.spec.num_steps() > 0;
+    if (!trains || config.spec.optimizer.place == OptimizerPlace::device) return nullptr;
     return make_cpu_kernels(
         {.num_threads = config.num_threads, .compute = compute_type(config.spec)});
 }
 
 RankSpec rank_spec_of(const RankConfig& config, const ModelConfig& model, Kernels* host) {
+    StateTypes types = state_types(config.spec);
+    types.weights_only = config.spec.num_steps() == 0;
+    LinearPrecision linears = linear_precision(config.spec);
+    // Without steps there is no history of scales.
+    if (types.weights_only && linears.scaling == Fp8LinearScaling::delayed)
+        linears.scaling = Fp8LinearScaling::current;
     return {.model = model,
             .mesh = config.plan.mesh,
             .rank = config.rank,
             .zero = config.plan.zero,
-            .types = state_types(config.spec),
-            .linears = linear_precision(config.spec),
+            .types = types,
+            .linears = linears,
             .attention = config.spec.attention,
             .messages = config.spec.messages,
             .positions = config.spec.data.positions,

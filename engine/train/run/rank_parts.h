@@ -30,6 +30,7 @@ struct RankParts {
     RankParts& operator=(const RankParts&) = delete;
 
     bool is_first() const { return config.rank == 0; }
+    bool only_evaluates() const { return config.spec.num_steps() == 0; }
     // Passes a note to the user on rank 0; does nothing on other ranks.
     void note(const std::string& text) const;
     // Adds a line to metrics.jsonl on rank 0, if the run has a directory.
@@ -38,8 +39,9 @@ struct RankParts {
     const RankConfig& config;
     RankEnvironment env;
     const ModelConfig model;
-    std::optional<TrainingData> data;     // from check_before_start() on
-    const std::unique_ptr<Kernels> host;  // null: state lives on the device
+    std::optional<TrainingData> data;        // from check_before_start() on
+    std::optional<RopeConfig> trained_rope;  // of a checkpoint that the run only evaluates
+    const std::unique_ptr<Kernels> host;     // null: state lives on the device
     RankEngine engine;
     Faults no_faults;
     Faults& faults;

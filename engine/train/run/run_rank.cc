@@ -29,6 +29,7 @@ public:
 private:
     void report_connected() const;
     Status start();
+    Status evaluate_only();
     Status step();
     Status save_and_evaluate(const StepResult& result);
     Status finish();
@@ -56,6 +57,14 @@ Status RankRun::start() {
     steps_.start(point);
     parts_.env.observer.on_started(point.position.step + 1, state_.num_steps);
     return {};
+}
+
+Status RankRun::evaluate_only() {
+    RM_RETURN_IF_ERROR(steps_.enter_stage(state_.position));
+    RM_RETURN_IF_ERROR(evaluate(parts_, state_));
+    if (state_.is_evaluated()) return {};
+    return invalid_argument("nothing was evaluated: the data has no sample of {} tokens",
+                            parts_.config.spec.stages[0].context);
 }
 
 Status RankRun::step() {
@@ -107,6 +116,7 @@ Result<RankOutcome> RankRun::run() {
     progress.phase = Phase::starting;
     report_connected();
     RM_RETURN_IF_ERROR(start());
+    if (parts_.only_evaluates()) RM_RETURN_IF_ERROR(evaluate_only());
     while (!state_.is_last_chance())
         RM_RETURN_IF_ERROR(step());
     RM_RETURN_IF_ERROR(finish());

@@ -9,6 +9,7 @@
 #include "base/words.h"
 #include "engine/hf/directory.h"
 #include "engine/train/run/model_export.h"
+#include "engine/train/save/trained_model.h"
 
 namespace rm {
 namespace {
@@ -16,7 +17,10 @@ namespace {
 // Looks for foreign tokens on rank 0 only: the others open the same data.
 Status open_data(RankParts& parts, const ReadWatch& watch) {
     const JobSpec& spec = parts.config.spec;
-    RM_TRY(parts.data, TrainingData::open(spec.data, spec.seed, parts.model.vocabulary, watch));
+    DataSpec data = spec.data;
+    if (parts.only_evaluates()) data.holdout = 0;
+    RM_TRY(parts.data, TrainingData::open(data, spec.seed, parts.model.vocabulary, watch));
+    if (parts.only_evaluates()) RM_RETURN_IF_ERROR(parts.data->hold_out_all());
     for (const StageSpec& stage : spec.stages)
         RM_RETURN_IF_ERROR(parts.data->stream().check_enough(stage.context));
     return parts.is_first() ? parts.data->check_ids(watch) : Status();
@@ -97,6 +101,18 @@ Result<StartPoint> start_from_checkpoint(RankParts& parts) {
     return StartPoint{.position = *resumed};
 }
 
+// The weights alone, and the rotary embedding that they were trained with.
+Result<StartPoint> evaluate_checkpoint(RankParts& parts) {
+    const std::string& path = parts.config.spec.checkpoint.from;
+    RM_TRY(const Checkpointer::Restored restored, parts.checkpointer.restore_from(path));
+    const auto trained = trained_model_of(restored.state);
+    if (!trained) return within("checkpoint.from " + path, trained.error());
+    parts.trained_rope = trained->model.rope;
+    parts.note(format("evaluates {}", restored.path));
+    if (parts.is_first()) parts.env.observer.on_note(read_note(restored));
+    return StartPoint{};
+}
+
 Result<StartPoint> start_from_weights(RankParts& parts) {
     const std::string& from = parts.config.spec.model.from;
     const Stopwatch watch;
@@ -121,6 +137,7 @@ void meet_in_every_group(const RankStreams& streams) {
 
 Result<StartPoint> find_start(RankParts& parts) {
     const JobSpec& spec = parts.config.spec;
+    if (parts.only_evaluates() && !spec.checkpoint.from.empty()) return evaluate_checkpoint(parts);
     const auto restored = parts.checkpointer.restore();
     if (restored) {
         RM_TRY(const TrainPosition position, resume(parts, *restored));

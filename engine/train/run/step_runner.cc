@@ -20,8 +20,10 @@ Status StepRunner::enter_stage(const TrainPosition& position) {
     if (open_stage_ == position.stage) return {};
     const StageSpec& spec = spec_of(position);
     if (position.stage_step == 0) fp8_.begin_stage();
-    RM_RETURN_IF_ERROR(
-        parts_.engine.enter(stage_shape(parts_.model, spec, parts_.config.plan.memory)));
+    StageShape shape = stage_shape(parts_.model, spec, parts_.config.plan.memory);
+    if (parts_.trained_rope && spec.rope_theta == 0) shape.rope = *parts_.trained_rope;
+    RM_RETURN_IF_ERROR(parts_.engine.enter(shape));
+    parts_.env.network.set_timeout(timeout(spec));
     open_stage_ = position.stage;
     slowest_step_ = 0;
     parts_.env.progress.collectives.pulse.forget();

@@ -63,7 +63,7 @@ TEST(Completion, OffersTheVerbsThereAre) {
     EXPECT_EQ(offered({"exp"}), "explain export export-curves ");
     EXPECT_EQ(offered({"top"}), "top ");
     EXPECT_EQ(offered({"--state", "/x", "hist"}), "history ") << "an option's value is no verb";
-    EXPECT_EQ(offered({"data", ""}), "prepare show ");
+    EXPECT_EQ(offered({"data", ""}), "prepare show needles ");
 }
 
 TEST(Completion, OffersTheOptionsAndValuesOfAVerb) {

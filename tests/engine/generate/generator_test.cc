@@ -52,7 +52,8 @@ std::vector<double> decoded_losses(const RigConfig& config, std::int64_t prompt_
     std::vector<double> losses;
     std::mutex mutex;
     test::on_every_engine(config, [&](RankEngine& engine) {
-        Generator generator(engine);
+        Meeting meeting(test::meeting_of(engine), engine.streams());
+        Generator generator(engine, meeting);
         RigConfig whole = config;
         whole.context = kTokens;
         whole.sequences = 1;
@@ -148,7 +149,8 @@ TEST(Generator, TakesOneDocumentAfterAnother) {
     config.context = 256;
     config.new_tokens = 8;
     test::on_every_engine(config, [&](RankEngine& engine) {
-        Generator generator(engine);
+        Meeting meeting(test::meeting_of(engine), engine.streams());
+        Generator generator(engine, meeting);
         const std::vector<std::int32_t> tokens = test::random_sequences(config, 0)[0].tokens;
         const auto answer = [&](std::size_t length) {
             generator.begin(std::span(tokens).first(length));

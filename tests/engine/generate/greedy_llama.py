@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """What an independent Llama in PyTorch (../hf/reference_llama.py) says after a prompt, to compare the engine with.
 
-usage: greedy_llama.py MODEL PROMPT_TOKENS NEW_TOKENS OUT [CASE]
+usage: greedy_llama.py MODEL PROMPT NEW_TOKENS OUT [CASE]
 
 MODEL is a Hugging Face directory; with CASE, one of the reference's, it is made first. The program
-draws a prompt and continues it with the likeliest token, all in fp64: step by step with the keys and values of earlier
-tokens; then one forward pass over all tokens must call each new one the likeliest. OUT is safetensors: tokens (PROMPT_TOKENS + NEW_TOKENS) i32; losses (the same less 1) f64, of each token but the first;
+draws a prompt of PROMPT tokens, or takes the bytes of the file @PROMPT, and continues it with the likeliest token, all in fp64: step by step with the keys and values of earlier
+tokens; then one forward pass over all tokens must call each new one the likeliest. OUT is safetensors: tokens (prompt and new) i32; losses (one less) f64, of each token but the first;
 margin (1) f64, by how much the least certain choice was ahead of the next one. Exits with 77 where torch is missing.
 """
 
@@ -43,14 +43,17 @@ def next_logits(config, w, token, position, cache):
     return w[head] @ llama.rms_norm(x, w["model.norm.weight"], eps)
 
 
-def main(model, prompt_tokens, new_tokens, out, case=None):
+def main(model, prompt, new_tokens, out, case=None):
     torch.set_num_threads(1)
     if case:
         made = llama.config_of(case)
         llama.store(pathlib.Path(model), made, llama.random_weights(made, np.random.default_rng(5)), llama.CASES[case][1])
     config, arrays = llama.read_directory(pathlib.Path(model))
     weights = {name: torch.from_numpy(a.astype(np.float64)) for name, a in arrays.items()}
-    prompt = np.random.default_rng(1).integers(0, config["vocab_size"], int(prompt_tokens)).tolist()
+    if prompt.startswith("@"):
+        prompt = list(pathlib.Path(prompt[1:]).read_bytes())
+    else:
+        prompt = np.random.default_rng(1).integers(0, config["vocab_size"], int(prompt)).tolist()
     tokens, cache = [], [([], []) for _ in range(config["num_hidden_layers"])]
     while len(tokens) < len(prompt) + int(new_tokens):
         tokens.append(prompt[len(tokens)] if len(tokens) < len(prompt) else logits.argmax().item())

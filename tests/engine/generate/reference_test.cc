@@ -101,7 +101,8 @@ TEST_P(GreedyReference, FiveHundredAndTwelveTokensAreTheSame) {
     on.new_tokens = kNew;
     std::vector<std::int32_t> tokens;
     test::on_every_engine(on, [&](RankEngine& engine) {
-        Generator generator(engine);
+        Meeting meeting(test::meeting_of(engine), engine.streams());
+        Generator generator(engine, meeting);
         TokenSampler sampler({});
         std::vector<std::int32_t> all = expected().tokens;
         all.resize(kPrompt);

@@ -29,6 +29,15 @@ void expect_equal(const RankedPlan& a, const RankedPlan& b) {
     EXPECT_EQ(a.prediction.step, b.prediction.step);
 }
 
+TEST(RankedPlan, TakesAsLongToEvaluateAsToTrainOnThoseTokensAtMost) {
+    JobSpec spec = long_job(64 * kKi);
+    const RankedPlan plan{.steps = {Seconds{10}}};
+    EXPECT_EQ(plan.time(spec).value, 10.0 * static_cast<double>(spec.num_steps()));
+    spec.stages[0].tokens = 0;
+    spec.evaluation.tokens = 2 * spec.stages[0].batch + 1;
+    EXPECT_EQ(plan.time(spec).value, 30);
+}
+
 // Every mesh and every stage, each with its own best memory: what the bounds leave out loses.
 class Exhaustive : public testing::TestWithParam<std::int64_t> {};
 TEST_P(Exhaustive, SearchFindsTheSameWinner) {
