@@ -1,5 +1,6 @@
 #pragma once
 
+#include "spec/evaluation/suite_members.h"
 #include "spec/job_spec.h"
 #include "spec/member.h"
 
@@ -27,9 +28,9 @@ void describe(Visit& visit, Like<DataSpec> auto& data) {
     auto& [sources, format, tokenizer, holdout, documents, positions] = data;
     visit(Member{.name = "path",
                  .help = "a directory or one file; or a list of them, each `path` or "
-                         "`path@proportion` ([data.md](data.md))",
+                         "`path@proportion` ([data.md](data.md)); a job without steps and with "
+                         "`evaluate.tokens: 0` needs none",
                  .written = Written::path,
-                 .presence = Presence::required,
                  .stored = "sources"},
           sources);
     visit(Member{.name = "format", .help = "`auto`, `text`, `jsonl`, `megatron`, `llmc`, `mds`"},
@@ -57,7 +58,8 @@ void describe(Visit& visit, Like<DataSpec> auto& data) {
 
 template <typename Visit>
 void describe(Visit& visit, Like<StageSpec> auto& stage) {
-    auto& [context, batch, tokens, rope_theta, rate, warmup, schedule, final_rate] = stage;
+    auto& [context, batch, tokens, rope_theta, rate, warmup, schedule, final_rate, rope,
+           rope_factor, optimizer] = stage;
     visit(Member{.name = "context",
                  .help = "tokens of one sequence",
                  .written = Written::tokens,
@@ -77,8 +79,11 @@ void describe(Visit& visit, Like<StageSpec> auto& stage) {
                  .presence = Presence::required},
           tokens);
     visit(
-        Member{
-            .name = "rope_theta", .help = "base of the rotary embedding", .absent = "the model's"},
+        Member{.name = "rope_theta",
+               .help = "base of the rotary embedding, or `auto`: the model's base times s^(D / (D "
+                       "- 2)), for a context s times the pretrained one (NTK)",
+               .written = Written::number_or_auto,
+               .absent = "the model's"},
         rope_theta);
     visit(Member{.name = "learning_rate", .help = "at the end of warm-up"}, rate);
     visit(
@@ -88,6 +93,18 @@ void describe(Visit& visit, Like<StageSpec> auto& stage) {
     visit(Member{.name = "schedule", .help = "`constant`, `cosine`, `linear`"}, schedule);
     visit(Member{.name = "final_learning_rate", .help = "where `cosine` and `linear` end"},
           final_rate);
+    visit(Member{.name = "rope",
+                 .help = "how positions are stretched: `model`: as the model's; `default`: not at "
+                         "all; `linear`: by interpolation; `yarn`"},
+          rope);
+    visit(Member{.name = "rope_factor",
+                 .help = "of `linear` and `yarn`",
+                 .absent = "the context by the pretrained one"},
+          rope_factor);
+    visit(Member{.name = "optimizer",
+                 .help = "`continue` from the stage before, or `anew`: moments of 0 and a first "
+                         "step"},
+          optimizer);
 }
 
 // The members of a MemorySpec that say what is kept for the backward pass, and where.
@@ -192,8 +209,8 @@ void describe(Visit& visit, Like<MemoryPolicy> auto& policy) {
 
 template <typename Visit>
 void describe(Visit& visit, Like<OptimizerSpec> auto& optimizer) {
-    auto& [beta1, beta2, eps, weight_decay, clip_norm, place, moments, gradients, max_skipped] =
-        optimizer;
+    auto& [beta1, beta2, eps, weight_decay, clip_norm, place, moments, gradients, max_skipped,
+           divergence] = optimizer;
     visit(Member{.name = "beta1", .help = "in [0, 1)"}, beta1);
     visit(Member{.name = "beta2", .help = "in [0, 1)"}, beta2);
     visit(Member{.name = "eps", .help = "positive"}, eps);
@@ -219,6 +236,10 @@ void describe(Visit& visit, Like<OptimizerSpec> auto& optimizer) {
                  .help = "how many updates in a row may be skipped because the gradient is not "
                          "finite: after that many the job fails, from 1"},
           max_skipped);
+    visit(Member{.name = "divergence",
+                 .help = "where the loss leaves the range of a model that learns: `warn` and go "
+                         "on, or `stop`: the job fails, and earlier checkpoints are left"},
+          divergence);
 }
 
 template <typename Visit>
@@ -283,7 +304,7 @@ void describe(Visit& visit, Like<CheckpointSpec> auto& checkpoint) {
 
 template <typename Visit>
 void describe(Visit& visit, Like<EvaluationSpec> auto& evaluation) {
-    auto& [every_steps, tokens] = evaluation;
+    auto& [every_steps, tokens, suites, prompts] = evaluation;
     visit(Member{.name = "every",
                  .help = "steps",
                  .written = Written::steps,
@@ -293,6 +314,16 @@ void describe(Visit& visit, Like<EvaluationSpec> auto& evaluation) {
                  .help = "held-out tokens per evaluation, at most",
                  .written = Written::budget},
           tokens);
+    visit(Member{.name = "suites",
+                 .help = "a list of examinations, each with the keys [below](#evaluatesuites)",
+                 .absent = "none"},
+          suites);
+    visit(
+        Member{.name = "prompts",
+               .help = "a list of texts that each evaluation continues, as notes of the job, each "
+                       "with the keys [below](#evaluateprompts)",
+               .absent = "none"},
+        prompts);
 }
 
 template <typename Visit>
@@ -397,13 +428,13 @@ template <typename Visit>
 void describe(Visit& visit, Like<JobSpec> auto& job) {
     auto& [name, model, data, seed, stages, parallel, zero, memory, precision, fp8, attention,
            messages, optimizer, resources, network, reproducible, checkpoint, evaluation, exports,
-           retry, priority] = job;
+           retry, priority, tags, note] = job;
     visit(Member{.name = "name",
                  .help = "1 to 63 letters, digits, `-`, `_`, `.`",
                  .presence = Presence::required},
           name);
     visit(Member{.name = "model", .presence = Presence::required}, model);
-    visit(Member{.name = "data", .presence = Presence::required}, data);
+    visit(Member{.name = "data"}, data);
     visit(Member{.name = "seed", .help = "0 to 2^64 - 1: weights and the order of documents"},
           seed);
     visit(Member{.name = "stages", .presence = Presence::required}, stages);
@@ -442,6 +473,12 @@ void describe(Visit& visit, Like<JobSpec> auto& job) {
                        "ones pass for an hour, whatever their priority; then what becomes free is "
                        "kept for it (`ringmaster-controller --max-bypass` sets the hour)"},
         priority);
+    visit(Member{.name = "tags",
+                 .help = "a list of words, for `history --tag`: letters, digits, `-`, `_`, `.`",
+                 .absent = "none"},
+          tags);
+    visit(Member{.name = "note", .help = "what the job is for, shown with it", .absent = "none"},
+          note);
 }
 
 }  // namespace rm

@@ -18,13 +18,15 @@ namespace {
 
 constexpr std::size_t kMaxName = 63;
 
+bool is_name(const std::string& name) {
+    return !name.empty() && name.size() <= kMaxName && name.front() != '.' && name.front() != '-' &&
+           std::all_of(name.begin(), name.end(), [](unsigned char c) {
+               return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+           });
+}
+
 Status check_name(const std::string& name) {
-    const bool shaped = !name.empty() && name.size() <= kMaxName && name.front() != '.' &&
-                        name.front() != '-' &&
-                        std::all_of(name.begin(), name.end(), [](unsigned char c) {
-                            return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
-                        });
-    if (shaped) return {};
+    if (is_name(name)) return {};
     return invalid_argument(
         "name: '{}' must be 1 to {} letters, digits, '_', '-' or '.', "
         "not beginning with the last two",
@@ -66,8 +68,9 @@ Status check_sources(const std::vector<DataSource>& sources) {
                             sources.size());
 }
 
-Status check_data(const DataSpec& data) {
-    RM_RETURN_IF_ERROR(check_sources(data.sources));
+Status check_data(const JobSpec& spec) {
+    const DataSpec& data = spec.data;
+    if (spec.reads_data() || !data.sources.empty()) RM_RETURN_IF_ERROR(check_sources(data.sources));
     constexpr std::array<std::string_view, 6> kFormats = {"auto",     "text", "jsonl",
                                                           "megatron", "llmc", "mds"};
     if (std::find(kFormats.begin(), kFormats.end(), data.format) == kFormats.end()) {
@@ -105,9 +108,19 @@ Status check_batch(const StageSpec& stage, std::size_t index) {
 }
 
 Status check_theta(const StageSpec& stage, std::size_t index) {
-    const bool own_theta = stage.rope_theta == 0;
-    if (own_theta || (stage.rope_theta > 1 && std::isfinite(stage.rope_theta))) return {};
-    return invalid_argument("stages[{}].rope_theta: {} must be above 1", index, stage.rope_theta);
+    const bool own_theta = stage.rope_theta == 0 || stage.rope_theta == kAutoTheta;
+    if (!own_theta && !(stage.rope_theta > 1 && std::isfinite(stage.rope_theta))) {
+        return invalid_argument("stages[{}].rope_theta: {} must be above 1, or auto", index,
+                                stage.rope_theta);
+    }
+    if (stage.rope_factor == 0) return {};
+    if (stage.rope != StageRope::linear && stage.rope != StageRope::yarn) {
+        return invalid_argument("stages[{}].rope_factor: is of rope linear or yarn, not of {}",
+                                index, to_string(stage.rope));
+    }
+    if (stage.rope_factor >= 1 && std::isfinite(stage.rope_factor)) return {};
+    return invalid_argument("stages[{}].rope_factor: {} must be 1 or more", index,
+                            stage.rope_factor);
 }
 
 Status check_rates(const StageSpec& stage, std::size_t index) {
@@ -273,9 +286,35 @@ Status check_evaluates(const JobSpec& spec) {
             "stages[0].tokens: 0 only evaluates, and there is nothing to evaluate: name "
             "checkpoint.from or model.from");
     }
-    if (spec.evaluation.tokens > 0) return {};
+    const EvaluationSpec& evaluation = spec.evaluation;
+    if (evaluation.tokens > 0 || !evaluation.suites.empty() || !evaluation.prompts.empty())
+        return {};
     return invalid_argument(
-        "evaluate.tokens: 0; a job that only evaluates (stages[0].tokens: 0) needs more");
+        "evaluate.tokens: 0; a job that only evaluates (stages[0].tokens: 0) needs more, or "
+        "suites or prompts");
+}
+
+Status check_evaluation(const EvaluationSpec& evaluation) {
+    if (evaluation.every_steps < 0 || evaluation.tokens < 0) {
+        return invalid_argument("evaluate: every {} steps, {} tokens; neither may be negative",
+                                evaluation.every_steps, evaluation.tokens);
+    }
+    RM_RETURN_IF_ERROR(check_suites(evaluation.suites));
+    return check_prompts(evaluation.prompts);
+}
+
+Status check_tags(const std::vector<std::string>& tags) {
+    constexpr std::size_t kMostTags = 32;
+    if (tags.size() > kMostTags)
+        return invalid_argument("tags: {}; at most {}", tags.size(), kMostTags);
+    for (std::size_t i = 0; i < tags.size(); ++i) {
+        if (is_name(tags[i])) continue;
+        return invalid_argument(
+            "tags[{}]: '{}' must be 1 to {} letters, digits, '_', '-' or '.', not beginning with "
+            "the last two",
+            i, tags[i], kMaxName);
+    }
+    return {};
 }
 
 Status check_rest(const JobSpec& spec) {
@@ -307,11 +346,8 @@ Status check_rest(const JobSpec& spec) {
         return invalid_argument("retry.lost_after: {} must be positive", spec.retry.lost_after);
     }
     RM_RETURN_IF_ERROR(check_evaluates(spec));
-    if (spec.evaluation.every_steps < 0 || spec.evaluation.tokens < 0) {
-        return invalid_argument("evaluate: every {} steps, {} tokens; neither may be negative",
-                                spec.evaluation.every_steps, spec.evaluation.tokens);
-    }
-    return {};
+    RM_RETURN_IF_ERROR(check_evaluation(spec.evaluation));
+    return check_tags(spec.tags);
 }
 
 }  // namespace
@@ -338,6 +374,11 @@ Result<DataSource> parse_data_source(std::string_view text) {
 std::int64_t StageSpec::num_steps() const {
     if (tokens == 0) return 0;
     return std::max<std::int64_t>(1, (tokens + batch / 2) / batch);
+}
+
+bool JobSpec::reads_data() const {
+    return evaluation.tokens > 0 || stages.empty() ||
+           std::ranges::any_of(stages, [](const StageSpec& stage) { return stage.tokens != 0; });
 }
 
 std::int64_t JobSpec::num_steps() const {
@@ -373,7 +414,7 @@ Status validate(const JobSpec& spec) {
     };
     add(check_name(spec.name));
     add(check_model(spec.model));
-    add(check_data(spec.data));
+    add(check_data(spec));
     add(check_memory(spec.memory));
     add(check_parallel(spec));
     if (spec.stages.empty()) add(invalid_argument("stages: empty; a job has at least one stage"));

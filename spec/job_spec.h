@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "base/words.h"
+#include "spec/evaluation/suite_spec.h"
 #include "spec/memory_policy.h"
 #include "spec/mesh.h"
 #include "spec/network.h"
@@ -65,16 +66,37 @@ constexpr auto vocabulary_of(Schedule) {
                                              {Schedule::linear, "linear"}});
 }
 
+// How a stage stretches the rotary embedding: as the model does, not at all (its base alone
+// counts), by position interpolation, or by YaRN.
+enum class StageRope { model, standard, linear, yarn };
+constexpr auto vocabulary_of(StageRope) {
+    return vocabulary<StageRope>("rope", {{StageRope::model, "model"},
+                                          {StageRope::standard, "default"},
+                                          {StageRope::linear, "linear"},
+                                          {StageRope::yarn, "yarn"}});
+}
+constexpr double kAutoTheta = -1;  // a base for the stage's context: see stage_rope()
+
+// Whether the optimizer's moments and its count of steps go on from the stage before.
+enum class StageOptimizer { goes_on, anew };
+constexpr auto vocabulary_of(StageOptimizer) {
+    return vocabulary<StageOptimizer>(
+        "optimizer", {{StageOptimizer::goes_on, "continue"}, {StageOptimizer::anew, "anew"}});
+}
+
 // A part of a job with its own context length, batch, RoPE base and token budget.
 struct StageSpec {
     std::int64_t context = 0;     // tokens of one sequence (S); a sample uses S + 1
     std::int64_t batch = 0;       // tokens per optimizer step, a multiple of context
     std::int64_t tokens = 0;      // budget; rounded to the nearest whole step, at least one
-    double rope_theta = 0;        // base of the rotary angles; 0: the model's own
+    double rope_theta = 0;        // base of the rotary angles; 0: the model's own; kAutoTheta
     double learning_rate = 3e-4;  // at the end of warm-up
     std::int64_t warmup_steps = 0;
     Schedule schedule = Schedule::constant;
     double final_learning_rate = 0;  // where cosine and linear end
+    StageRope rope = StageRope::model;
+    double rope_factor = 0;  // of linear and yarn; 0: context / pretrained context
+    StageOptimizer optimizer = StageOptimizer::goes_on;
     bool operator==(const StageSpec&) const = default;
 
     std::int64_t num_steps() const;
@@ -99,6 +121,13 @@ constexpr auto vocabulary_of(OptimizerPlace) {
         "place", {{OptimizerPlace::device, "device"}, {OptimizerPlace::host, "host"}});
 }
 
+// The end of a run whose loss has left the range of a model that learns.
+enum class Divergence { warn, stop };
+constexpr auto vocabulary_of(Divergence) {
+    return vocabulary<Divergence>("divergence",
+                                  {{Divergence::warn, "warn"}, {Divergence::stop, "stop"}});
+}
+
 struct OptimizerSpec {
     double beta1 = 0.9;
     double beta2 = 0.95;
@@ -109,6 +138,7 @@ struct OptimizerSpec {
     std::string moments = "fp32";    // fp32 | bf16 (rounded stochastically)
     std::string gradients = "fp32";  // fp32 | bf16: of all but norms, once a rank has formed them
     int max_skipped = 10;            // a run fails after this many non-finite updates in a row
+    Divergence divergence = Divergence::warn;
     bool operator==(const OptimizerSpec&) const = default;
 };
 
@@ -150,6 +180,8 @@ struct RetrySpec {
 struct EvaluationSpec {
     std::int64_t every_steps = 0;  // 0: only at the end
     std::int64_t tokens = 65536;   // held-out tokens per evaluation, at most
+    std::vector<SuiteSpec> suites;
+    std::vector<PromptSpec> prompts;  // continued at each evaluation
     bool operator==(const EvaluationSpec&) const = default;
 };
 
@@ -177,9 +209,12 @@ struct JobSpec {
     ExportSpec exports;
     RetrySpec retry;
     int priority = 0;  // higher first, then older
+    std::vector<std::string> tags;
+    std::string note;
     bool operator==(const JobSpec&) const = default;
 
     std::int64_t num_steps() const;  // over all stages; 0: the job only evaluates
+    bool reads_data() const;         // false: it only examines, by suites and prompts
     // The stage with the longest context, the first of equal ones, whose steps take the most memory
     // and time. There is one.
     int longest_stage_index() const;

@@ -15,11 +15,12 @@ namespace rm {
 // numbers.
 enum class Written {
     plain,
-    tokens,         // 8K: K and M are 2^10 and 2^20
-    budget,         // 8M: K, M and B are 10^3, 10^6 and 10^9
-    steps,          // "10 steps"; other forms add _steps to the name
-    path,           // relative paths start at the current directory
-    bytes_or_path,  // the word `bytes`, or a path
+    tokens,          // 8K: K and M are 2^10 and 2^20
+    budget,          // 8M: K, M and B are 10^3, 10^6 and 10^9
+    steps,           // "10 steps"; other forms add _steps to the name
+    path,            // relative paths start at the current directory
+    bytes_or_path,   // the word `bytes`, or a path
+    number_or_auto,  // the word `auto`, which other forms hold as -1, or a number
     // In no job file:
     measured,       // a number that may be NaN, which JSON writes as null
     exact,          // the name already states the unit

@@ -22,11 +22,6 @@ std::string nearest_divisors(std::int64_t number, std::int64_t wanted) {
     return above == 0 ? format("{}", below) : format("{} or {}", below, above);
 }
 
-std::int64_t alignment(const Mesh& mesh) {
-    return 2 * kAlignTokens * mesh.size(Axis::ring) * mesh.size(Axis::ulysses) *
-           mesh.size(Axis::tensor);
-}
-
 }  // namespace
 
 Result<Mesh> Mesh::make(int data, int ring, int ulysses, int tensor, int inner_ring) {
@@ -135,8 +130,13 @@ Status check_mesh(const Mesh& mesh, const ModelDims& model) {
     return {};
 }
 
+std::int64_t length_unit(const Mesh& mesh) {
+    return 2 * kAlignTokens * mesh.size(Axis::ring) * mesh.size(Axis::ulysses) *
+           mesh.size(Axis::tensor);
+}
+
 Result<std::int64_t> padded_length(std::int64_t context, const Mesh& mesh) {
-    const std::int64_t multiple = alignment(mesh);
+    const std::int64_t multiple = length_unit(mesh);
     if (context < 1) return invalid_argument("context is {}; it must be positive", context);
     const std::int64_t padded = (context + multiple - 1) / multiple * multiple;
     const double waste = static_cast<double>(padded - context) / static_cast<double>(padded);

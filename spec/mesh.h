@@ -64,9 +64,10 @@ struct ModelDims {
 // ulysses x tensor divides Hq, tensor divides F. The error names the nearest sizes that do.
 Status check_mesh(const Mesh& mesh, const ModelDims& model);
 
-// Tokens to which a sequence of `context` tokens is padded on `mesh`: the next multiple of
-// 2 x ring x ulysses x tensor x 16. Above 10 % waste, returns an error that names the nearest
-// contexts that fit.
+// Sequences are padded to multiples of it: 2 x ring x ulysses x tensor x 16 tokens.
+std::int64_t length_unit(const Mesh& mesh);
+// Tokens to which a sequence of `context` tokens is padded on `mesh`. Above 10 % waste, returns an
+// error that names the nearest contexts that fit.
 Result<std::int64_t> padded_length(std::int64_t context, const Mesh& mesh);
 
 // Renames the key in an error of Mesh::make() or check_mesh() if the mesh is under another key:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/words.h"
 
 namespace rm {
 namespace {
@@ -121,6 +122,39 @@ std::string evaluation_line(const EvaluationReport& r) {
         "validation at step {}: {:.4} nats/byte on {} held-out bytes (baselines: unigram {:.3}, "
         "bigram {:.3})",
         r.step, r.loss, r.targets, r.unigram_entropy, r.bigram_entropy);
+}
+
+std::vector<SuiteMean> suite_means(const SuiteReport& report) {
+    std::map<std::int64_t, SuiteMean> by_length;
+    for (const SuiteCell& cell : report.cells) {
+        SuiteMean& sum = by_length[cell.length];
+        sum.length = cell.length;
+        sum.score += cell.score;
+        sum.loss += cell.loss;
+        ++sum.cells;
+    }
+    std::vector<SuiteMean> means;
+    for (auto& [length, mean] : by_length) {
+        const auto cells = static_cast<double>(mean.cells);
+        mean.score /= cells;
+        mean.loss /= cells;
+        means.push_back(mean);
+    }
+    return means;
+}
+
+std::string suite_line(const SuiteReport& r) {
+    std::int64_t samples = 0;
+    for (const SuiteCell& cell : r.cells)
+        samples += cell.samples;
+    std::string scores;
+    for (const SuiteMean& mean : suite_means(r)) {
+        const bool first = scores.empty();
+        scores += format("{}{:.1}% {}at {} tokens", first ? "" : ", ", 100 * mean.score,
+                         first ? "right " : "", mean.length);
+    }
+    return format("{} at step {}: {} (on {}, {})", r.name, r.step, scores, counted(samples, "text"),
+                  Seconds{r.seconds});
 }
 
 std::string stage_done_line(int stage, std::int64_t step) {

@@ -86,6 +86,29 @@ void describe(Visit& visit, Like<EvaluationReport> auto& report) {
 }
 
 template <typename Visit>
+void describe(Visit& visit, Like<SuiteCell> auto& cell) {
+    auto& [task, length, depth, samples, score, loss] = cell;
+    visit(Member{.name = "task"}, task);
+    visit(Member{.name = "length"}, length);
+    visit(Member{.name = "depth"}, depth);
+    visit(Member{.name = "samples"}, samples);
+    visit(Member{.name = "score"}, score);
+    visit(Member{.name = "loss", .written = Written::measured}, loss);
+}
+
+template <typename Visit>
+void describe(Visit& visit, Like<SuiteReport> auto& report) {
+    auto& [step, suite, name, trained_context, effective_length, seconds, cells] = report;
+    visit(Member{.name = "step"}, step);
+    visit(Member{.name = "suite"}, suite);
+    visit(Member{.name = "name"}, name);
+    visit(Member{.name = "trained_context"}, trained_context);
+    visit(Member{.name = "effective_length"}, effective_length);
+    visit(Member{.name = "seconds"}, seconds);
+    visit(Member{.name = "cells"}, cells);
+}
+
+template <typename Visit>
 void describe(Visit& visit, Like<PeerConnection> auto& connection) {
     auto& [own, other] = connection;
     visit(Member{.name = "own"}, own);

@@ -57,6 +57,7 @@ void JobFollower::update(const pb::JobUpdate& update) {
     if (update.has_job()) on_job(update.job());
     if (update.has_step()) on_step(update.step());
     if (update.has_evaluation()) on_evaluation(update.evaluation());
+    if (update.has_suite()) display_.note(suite_line(from_proto(update.suite())));
     if (update.update_case() == pb::JobUpdate::kNote) display_.note(update.note());
 }
 

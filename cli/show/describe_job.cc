@@ -8,6 +8,7 @@
 #include "cli/show/placement_text.h"
 #include "cli/show/table.h"
 #include "cli/show/text.h"
+#include "cli/suite/suite_text.h"
 #include "spec/report.h"
 
 namespace rm {
@@ -37,6 +38,7 @@ std::string tokens_text(const pb::DataSpec& data) {
 }
 
 std::string data_text(const pb::DataSpec& data) {
+    if (data.sources().empty()) return format("none ({})", tokens_text(data));
     const std::string sources = join(data.sources(), ", ", [](const pb::DataSource& source) {
         return to_string(DataSource{source.path(), source.proportion()});
     });
@@ -142,6 +144,8 @@ void print_failures(const Output& out, const pb::Job& job, WallTime now) {
 void print_head(const Output& out, const pb::Job& job, WallTime now) {
     line(out, "job", job.id());
     line(out, "name", job.spec().name());
+    if (!job.spec().tags().empty()) line(out, "tags", join(job.spec().tags(), ", "));
+    if (!job.spec().note().empty()) line(out, "note", job.spec().note());
     out.stream << format("{:<12}", "state")
                << out.paint(state_name(job.state()), state_color(job.state())) << '\n';
     line(out, "owner", format("{} (project {})", job.owner(), job.project()));
@@ -205,6 +209,24 @@ void print_positions(const Output& out, const pb::EvaluationReport& evaluation) 
     table.print(out, "  ");
 }
 
+void print_suites(const Output& out, const pb::Job& job) {
+    for (const pb::SuiteReport& suite : job.last_suites()) {
+        heading(out, format("{} at step {}", printable(suite.name()), suite.step()));
+        print_suite(out, from_proto(suite), "  ");
+    }
+}
+
+// Its base, and how it stretches positions: "500000", "auto", "model's, yarn x 16".
+std::string stage_rope_text(const pb::StageSpec& stage) {
+    std::string text = stage.rope_theta() > 0 ? format("{}", stage.rope_theta()) : "model's";
+    if (stage.rope_theta() == kAutoTheta) text = "auto";
+    if (!stage.rope().empty() && stage.rope() != to_string(StageRope::model)) {
+        text += ", " + stage.rope();
+        if (stage.rope_factor() > 0) text += format(" x {}", stage.rope_factor());
+    }
+    return text;
+}
+
 void print_stages(const Output& out, const pb::Job& job) {
     heading(out, "stages");
     int number = 0;
@@ -219,8 +241,7 @@ void print_stages(const Output& out, const pb::Job& job) {
     for (const pb::StageSpec& stage : job.spec().stages()) {
         const std::int64_t steps = stage_steps(stage);
         table.add({++number, context_text(stage.context()), context_text(stage.batch()),
-                   grouped(steps), grouped(steps * stage.batch()),
-                   stage.rope_theta() > 0 ? format("{}", stage.rope_theta()) : "model's",
+                   grouped(steps), grouped(steps * stage.batch()), stage_rope_text(stage),
                    format("{} {}", stage.learning_rate(), stage.schedule()), stage.warmup_steps()});
     }
     table.print(out, "  ");
@@ -363,6 +384,7 @@ void describe_job(const Output& out, const pb::Job& job, WallTime now) {
     print_blocking(out, job);
     print_progress(out, job);
     print_positions(out, job.last_evaluation());
+    print_suites(out, job);
     print_alarms(out, job);
     print_stages(out, job);
     print_attempts(out, job, now);

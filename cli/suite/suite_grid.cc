@@ -35,17 +35,4 @@ const SuiteCell* SuiteGrid::at(std::size_t row, std::size_t column) const {
     return found == cells_.end() ? nullptr : &found->second;
 }
 
-SuiteGrid::Mean SuiteGrid::mean(std::size_t column) const {
-    Mean sum;
-    double count = 0;
-    for (std::size_t row = 0; row < rows_.size(); ++row) {
-        const SuiteCell* cell = at(row, column);
-        if (cell == nullptr) continue;
-        sum.score += cell->score;
-        sum.loss += cell->loss;
-        ++count;
-    }
-    return {sum.score / count, sum.loss / count};
-}
-
 }  // namespace rm

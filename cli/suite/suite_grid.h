@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/evaluate/examine.h"
+#include "spec/report.h"
 
 namespace rm {
 
@@ -17,11 +17,6 @@ public:
     const std::vector<std::int64_t>& lengths() const { return lengths_; }
     // Null: the run ended before it.
     const SuiteCell* at(std::size_t row, std::size_t column) const;
-    // Over the rows that have the column.
-    struct Mean {
-        double score = 0, loss = 0;
-    };
-    Mean mean(std::size_t column) const;
 
 private:
     std::vector<std::string> rows_;

@@ -2,11 +2,11 @@
 
 #include <string>
 
-#include "cli/suite/suite_grid.h"
+#include "spec/report.h"
 
 namespace rm {
 
-// The grid of print_grid as a picture.
-std::string grid_svg(const SuiteGrid& grid, const std::string& title, std::int64_t trained_context);
+// The grid of print_suite as a picture.
+std::string suite_svg(const SuiteReport& report);
 
 }  // namespace rm

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "cli/show/text.h"
+#include "cli/suite/suite_grid.h"
+#include "spec/evaluation/suite_spec.h"
 
 namespace rm {
 namespace {
@@ -24,40 +26,75 @@ std::string score_cell(const Output& out, double score) {
            out.paint(text, color_of(score));
 }
 
+bool is_beyond(std::int64_t length, std::int64_t trained) {
+    return trained > 0 && length > trained;
+}
+
+class GridPrinter {
+public:
+    GridPrinter(const Output& out, const SuiteReport& report, std::string_view indent)
+        : out_(out), grid_(report.cells), means_(suite_means(report)), indent_(indent) {
+        for (const std::string& row : grid_.rows())
+            width_ = std::max(width_, row.size());
+    }
+
+    void print(std::string_view corner, std::int64_t trained) const {
+        print_lengths(corner, trained);
+        for (std::size_t row = 0; row < grid_.rows().size(); ++row) {
+            begin(grid_.rows()[row]);
+            each_column([&](std::size_t column) {
+                const SuiteCell* cell = grid_.at(row, column);
+                return cell == nullptr ? padded("-", kCellWidth) : score_cell(out_, cell->score);
+            });
+        }
+        begin("mean");
+        each_column([&](std::size_t column) { return score_cell(out_, means_[column].score); });
+        begin("nats");
+        each_column([&](std::size_t column) {
+            return padded(format("{:.3}", means_[column].loss), kCellWidth);
+        });
+    }
+
+private:
+    void print_lengths(std::string_view corner, std::int64_t trained) const {
+        begin(corner);
+        each_column([&](std::size_t column) {
+            const std::int64_t length = grid_.lengths()[column];
+            return padded(context_text(length) + (is_beyond(length, trained) ? "*" : ""),
+                          kCellWidth);
+        });
+    }
+    void begin(std::string_view name) const { out_.stream << indent_ << padded(name, width_); }
+    template <typename Text>
+    void each_column(const Text& text) const {
+        for (std::size_t column = 0; column < grid_.lengths().size(); ++column)
+            out_.stream << text(column);
+        out_.stream << '\n';
+    }
+
+    const Output& out_;
+    const SuiteGrid grid_;
+    const std::vector<SuiteMean> means_;  // by column
+    std::string_view indent_;
+    std::size_t width_ = kCellWidth;
+};
+
 }  // namespace
 
-void print_grid(const Output& out, const SuiteGrid& grid, std::string_view corner,
-                std::int64_t trained) {
-    std::size_t width = kCellWidth;
-    for (const std::string& row : grid.rows())
-        width = std::max(width, row.size());
-    const std::size_t columns = grid.lengths().size();
-    bool beyond = false;
-    out.stream << padded(corner, width);
-    for (const std::int64_t length : grid.lengths()) {
-        const bool marked = trained > 0 && length > trained;
-        beyond |= marked;
-        out.stream << padded(context_text(length) + (marked ? "*" : ""), kCellWidth);
+void print_suite(const Output& out, const SuiteReport& report, std::string_view indent) {
+    const std::int64_t trained = report.trained_context;
+    const bool ruler = report.suite == to_string(SuiteKind::ruler);
+    GridPrinter(out, report, indent).print(ruler ? "TASK" : "DEPTH", trained);
+    const auto is_marked = [&](const SuiteCell& cell) { return is_beyond(cell.length, trained); };
+    if (std::ranges::any_of(report.cells, is_marked)) {
+        out.stream << indent
+                   << format("* beyond the trained context of {} tokens\n", grouped(trained));
     }
-    out.stream << '\n';
-    for (std::size_t row = 0; row < grid.rows().size(); ++row) {
-        out.stream << padded(grid.rows()[row], width);
-        for (std::size_t column = 0; column < columns; ++column) {
-            const SuiteCell* cell = grid.at(row, column);
-            out.stream << (cell == nullptr ? padded("-", kCellWidth)
-                                           : score_cell(out, cell->score));
-        }
-        out.stream << '\n';
-    }
-    out.stream << padded("mean", width);
-    for (std::size_t column = 0; column < columns; ++column)
-        out.stream << score_cell(out, grid.mean(column).score);
-    out.stream << '\n' << padded("nats", width);
-    for (std::size_t column = 0; column < columns; ++column)
-        out.stream << padded(format("{:.3}", grid.mean(column).loss), kCellWidth);
-    out.stream << '\n';
-    if (beyond)
-        out.stream << format("* beyond the trained context of {} tokens\n", grouped(trained));
+    if (!ruler) return;
+    const std::int64_t effective = report.effective_length;
+    out.stream << indent
+               << format("effective length ({:.1} % or more): {}\n", 100 * kRulerThreshold,
+                         effective > 0 ? context_text(effective) : "none of these");
 }
 
 }  // namespace rm

@@ -1,13 +1,13 @@
 #pragma once
 
 #include "cli/screen/console.h"
-#include "cli/suite/suite_grid.h"
+#include "spec/report.h"
 
 namespace rm {
 
-// The share of right answers by length and row, colored from red to green, with means below;
-// columns beyond the trained context are marked. `corner` names the rows. trained 0: not known.
-void print_grid(const Output& out, const SuiteGrid& grid, std::string_view corner,
-                std::int64_t trained_context);
+// The share of right answers by length and depth or task, colored from red to green, with means
+// below, each line behind `indent`; columns beyond the trained context are marked. Below RULER's,
+// its effective length.
+void print_suite(const Output& out, const SuiteReport& report, std::string_view indent);
 
 }  // namespace rm

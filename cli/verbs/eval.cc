@@ -9,8 +9,7 @@
 #include "cli/show/text.h"
 #include "cli/suite/suite_svg.h"
 #include "cli/suite/suite_text.h"
-#include "engine/evaluate/niah.h"
-#include "engine/evaluate/ruler.h"
+#include "engine/evaluate/suite.h"
 
 namespace rm {
 namespace {
@@ -40,61 +39,46 @@ struct EvalOptions : ModelVerbOptions {
     OutputFormat output = add_output(output, "table|json|yaml|svg");
 };
 
-Result<std::vector<std::int64_t>> lengths_of(const EvalOptions& options,
-                                             const TrainedModel& trained) {
-    std::vector<std::int64_t> lengths;
+Result<SuiteSpec> suite_of(const EvalOptions& options, const TrainedModel& trained) {
+    SuiteSpec suite{.depths = static_cast<int>(options.depths),
+                    .samples = static_cast<int>(options.samples),
+                    .distractors = static_cast<int>(options.distractors),
+                    .digits = static_cast<int>(options.digits),
+                    .tasks = options.tasks,
+                    .seed = options.seed};
+    RM_RETURN_IF_ERROR(parse_name(options.suite, suite.suite));
     for (const std::string& text : options.lengths) {
         const auto length = parse_count(text, Suffix::binary);
         if (!length) return within("--lengths", length.error());
-        lengths.push_back(*length);
+        suite.lengths.push_back(*length);
     }
-    if (!lengths.empty()) return lengths;
-    if (trained.context == 0)
+    if (suite.lengths.empty() && trained.context == 0)
         return invalid_argument("the model does not record its context: give --lengths");
-    return std::vector{trained.context / 4, trained.context / 2, trained.context};
+    RM_RETURN_IF_ERROR(within("--suite " + options.suite, check_suite(suite)));
+    return suite;
 }
 
-Result<NiahSpec> niah_spec(const EvalOptions& options, const TrainedModel& trained) {
-    NiahSpec spec;
-    RM_TRY(spec.lengths, lengths_of(options, trained));
-    spec.depths = static_cast<int>(options.depths);
-    if (options.samples > 0) spec.samples = static_cast<int>(options.samples);
-    spec.distractors = static_cast<int>(options.distractors);
-    spec.digits = static_cast<int>(options.digits);
-    spec.seed = options.seed;
-    RM_RETURN_IF_ERROR(check_niah(spec));
-    return spec;
-}
-
-Result<RulerSpec> ruler_spec(const EvalOptions& options, const TrainedModel& trained) {
-    RulerSpec spec{.tasks = options.tasks, .seed = options.seed};
-    RM_TRY(spec.lengths, lengths_of(options, trained));
-    if (options.samples > 0) spec.samples = static_cast<int>(options.samples);
-    if (!options.essay.empty()) {
-        std::ifstream file(options.essay, std::ios::binary);
-        spec.essay.assign(std::istreambuf_iterator<char>(file), {});
-        if (spec.essay.empty())
-            return make_error(ErrorCode::not_found, "--essay: cannot read {}", options.essay);
-    }
-    RM_RETURN_IF_ERROR(check_ruler(spec));
-    return spec;
+Result<std::string> essay_of(const EvalOptions& options) {
+    if (options.essay.empty()) return std::string();
+    std::ifstream file(options.essay, std::ios::binary);
+    std::string essay(std::istreambuf_iterator<char>(file), {});
+    if (!essay.empty()) return essay;
+    return make_error(ErrorCode::not_found, "--essay: cannot read {}", options.essay);
 }
 
 // Examines the model itself.
 MakeExaminer examiner_of(LocalModel& model) {
     return [&model](std::int64_t tokens, std::int64_t new_tokens) -> Result<Examiner> {
         RM_RETURN_IF_ERROR(model.make_room(tokens, new_tokens));
-        const auto generator = std::make_shared<Generator>(model.engine(), model.meeting());
-        const auto end = model.tokenizer().end_of_document();
-        return Examiner([generator, end](const ProblemTokens& problem, std::int64_t count) {
-            return examine(*generator, problem, count, end);
-        });
+        return model_examiner(model.engine(), model.meeting(), model.tokenizer().end_of_document());
     };
 }
 
 // Says how far it is on a terminal's stderr.
-Result<std::vector<SuiteCell>> run_suite(const EvalOptions& options, LocalModel& model,
-                                         const Signals& signals, Console& console) {
+Result<SuiteReport> examine_model(const EvalOptions& options, LocalModel& model,
+                                  const Signals& signals, Console& console) {
+    RM_TRY(const SuiteSpec suite, suite_of(options, model.trained()));
+    RM_TRY(const std::string essay, essay_of(options));
     const Stopwatch watch;
     double said = 0;
     const auto stop = [&](std::int64_t done, std::int64_t all) {
@@ -104,20 +88,18 @@ Result<std::vector<SuiteCell>> run_suite(const EvalOptions& options, LocalModel&
         }
         return signals.token().stop_requested();
     };
-    const SuiteRun run{examiner_of(model), model.tokenizer(), stop};
-    if (options.suite == "ruler") {
-        RM_TRY(const RulerSpec spec, ruler_spec(options, model.trained()));
-        return run_ruler(spec, run);
-    }
-    RM_TRY(const NiahSpec spec, niah_spec(options, model.trained()));
-    return run_niah(spec, run);
+    return run_suite({suite, model.trained().context, essay},
+                     {examiner_of(model), model.tokenizer(), stop});
 }
 
-std::string suite_json(const LocalModel& model, const std::vector<SuiteCell>& cells) {
+std::string suite_json(const LocalModel& model, const SuiteReport& report) {
     nlohmann::ordered_json out = {{"model", model.path()},
-                                  {"trainedContext", model.trained().context}};
+                                  {"suite", report.suite},
+                                  {"trainedContext", report.trained_context},
+                                  {"effectiveLength", report.effective_length},
+                                  {"seconds", report.seconds}};
     nlohmann::ordered_json& list = out["cells"] = nlohmann::ordered_json::array();
-    for (const SuiteCell& cell : cells) {
+    for (const SuiteCell& cell : report.cells) {
         list.push_back({{"task", cell.task},
                         {"length", cell.length},
                         {"depth", cell.depth},
@@ -128,31 +110,22 @@ std::string suite_json(const LocalModel& model, const std::vector<SuiteCell>& ce
     return out.dump();
 }
 
-void print_suite(const EvalOptions& options, const std::vector<SuiteCell>& cells,
-                 const LocalModel& model, const Output& out) {
-    const SuiteGrid grid(cells);
-    const std::int64_t trained = model.trained().context;
-    const bool ruler = options.suite == "ruler";
+void print(const EvalOptions& options, const SuiteReport& report, const LocalModel& model,
+           const Output& out) {
     if (options.output == OutputFormat::svg) {
-        out.stream << grid_svg(grid, ruler ? "RULER" : "needle in a haystack", trained);
-    } else if (options.output != OutputFormat::table) {
-        print_json(out.stream, suite_json(model, cells), options.output);
+        out.stream << suite_svg(report);
+    } else if (options.output == OutputFormat::table) {
+        print_suite(out, report, "");
     } else {
-        print_grid(out, grid, ruler ? "TASK" : "DEPTH", trained);
-        const std::int64_t effective = effective_length(cells);
-        if (ruler) {
-            out.stream << format("effective length ({:.1} % or more): {}\n", 100 * kRulerThreshold,
-                                 effective > 0 ? context_text(effective) : "none of these");
-        }
+        print_json(out.stream, suite_json(model, report), options.output);
     }
 }
 
 Result<ExitCode> run_eval(const EvalOptions& options, VerbContext& context) {
     Signals signals;  // before any thread
     RM_TRY(const std::unique_ptr<LocalModel> model, open_model(options, signals, context));
-    RM_TRY(const std::vector<SuiteCell> cells,
-           run_suite(options, *model, signals, context.console));
-    print_suite(options, cells, *model, context.console.out);
+    RM_TRY(const SuiteReport report, examine_model(options, *model, signals, context.console));
+    print(options, report, *model, context.console.out);
     return signals.token().stop_requested() ? ExitCode::interrupted : ExitCode::ok;
 }
 

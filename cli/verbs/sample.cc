@@ -39,14 +39,6 @@ Result<std::string> prompt_text(const SampleOptions& options, Console& console) 
     return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
-Result<std::vector<TokenId>> prompt_tokens(const std::string& text, const Tokenizer& tokenizer) {
-    const std::span<const TokenId> prefix = tokenizer.prefix();
-    std::vector<TokenId> tokens(prefix.begin(), prefix.end());
-    RM_RETURN_IF_ERROR(tokenizer.make_encoder()->encode(text, tokens));
-    if (!tokens.empty()) return tokens;
-    return invalid_argument("the prompt is empty: the model needs a token to begin with");
-}
-
 // The continuation, and how long it took.
 struct Sampled {
     std::vector<TokenId> tokens;

@@ -40,8 +40,10 @@ Json schema_of(const Member&, int) {
 Json schema_of(const Member&, std::uint64_t) {
     return {{"type", "integer"}, {"minimum", 0}};
 }
-Json schema_of(const Member&, double) {
-    return {{"type", "number"}};
+Json schema_of(const Member& member, double) {
+    const Json number = {{"type", "number"}};
+    if (member.written != Written::number_or_auto) return number;
+    return any_of({{{"const", "auto"}}, number});
 }
 Json schema_of(const Member& member, std::int64_t) {
     if (member.written == Written::steps) return steps();
@@ -56,6 +58,12 @@ Json schema_of(const Member&, const std::optional<double>&) {
 }
 Json schema_of(const Member&, const std::optional<Bytes>&) {
     return pattern("^[0-9.]+ ?([KMGT]i)?B$");
+}
+Json schema_of(const Member& member, const std::vector<std::int64_t>&) {
+    return list_of(schema_of(member, std::int64_t{}));
+}
+Json schema_of(const Member&, const std::vector<std::string>&) {
+    return list_of({{"type", "string"}});
 }
 Json schema_of(const Member&, const std::vector<DataSource>&) {
     const Json text = {{"type", "string"}};

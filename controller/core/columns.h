@@ -12,8 +12,16 @@
 // migration of store/schema.cc.
 namespace rm {
 
+template <typename T>
+inline constexpr bool kIsDescribedList = false;
+template <Described T>
+inline constexpr bool kIsDescribedList<std::vector<T>> = true;
+template <typename T>
+concept DescribedList = kIsDescribedList<std::remove_const_t<T>>;
+
 // The members of a described structure as columns: the columns of a nested part have its name as
-// prefix; stages have their own table. Names of durations have no unit: all are seconds.
+// prefix; lists of structures have their own tables. Names of durations have no unit: all are
+// seconds.
 template <typename Visit>
 class Columns {
 public:
@@ -24,7 +32,7 @@ public:
         if constexpr (Described<T>) {
             Columns part(visit_, name_of(member) + "_");
             describe(part, value);
-        } else if constexpr (!Like<T, std::vector<StageSpec>>) {
+        } else if constexpr (!DescribedList<T>) {
             visit_(name_of(member) + (member.written == Written::steps ? "_steps" : ""), value);
         }
     }
@@ -73,6 +81,12 @@ void columns(Like<Job> auto& job, auto&& visit) {
 
 void columns(Like<StageSpec> auto& stage, auto&& visit) {
     describe_columns(stage, visit);
+}
+void columns(Like<SuiteSpec> auto& suite, auto&& visit) {
+    describe_columns(suite, visit);
+}
+void columns(Like<PromptSpec> auto& prompt, auto&& visit) {
+    describe_columns(prompt, visit);
 }
 
 void columns(Like<Attempt> auto& attempt, auto&& visit) {

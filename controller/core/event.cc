@@ -15,12 +15,17 @@ auto writer(FlatRow& row, std::string prefix = {}) {
     };
 }
 
+template <typename Child>
+void flatten_list(FlatRow& row, std::string_view list, const std::vector<Child>& children) {
+    for (std::size_t i = 0; i < children.size(); ++i)
+        columns(children[i], writer(row, format("{}.{}.", list, i)));
+}
+
 template <typename Row, typename Child>
 FlatRow flatten(const Row& row, std::string_view list, const std::vector<Child>& children) {
     FlatRow flat;
     columns(row, writer(flat));
-    for (std::size_t i = 0; i < children.size(); ++i)
-        columns(children[i], writer(flat, format("{}.{}.", list, i)));
+    flatten_list(flat, list, children);
     return flat;
 }
 
@@ -59,7 +64,12 @@ std::string to_json(const std::vector<Field>& fields) {
 }
 
 FlatRow flatten(const Job& job) {
-    return flatten(job, "stages", job.spec.stages);
+    FlatRow row;
+    columns(job, writer(row));
+    flatten_list(row, "stages", job.spec.stages);
+    flatten_list(row, "suites", job.spec.evaluation.suites);
+    flatten_list(row, "prompts", job.spec.evaluation.prompts);
+    return row;
 }
 FlatRow flatten(const Attempt& attempt) {
     return flatten(attempt, "ranks", attempt.ranks);

@@ -77,6 +77,12 @@ Result<Reason> parse_reason(const std::string& line) {
     return reason_from(line);
 }
 
+template <typename T>
+Result<T> parse_whole(const std::string& line) {
+    if (const auto number = parse_number<T>(line)) return *number;
+    return data_loss("'{}' is not a whole number", line);
+}
+
 }  // namespace
 
 std::string to_text(const Value& value) {
@@ -163,10 +169,11 @@ Status decode(const Value& value, std::vector<double>& numbers) {
 }
 
 Status decode(const Value& value, std::vector<int>& numbers) {
-    return decode_lines(value, numbers, [](const std::string& line) -> Result<int> {
-        if (const auto number = parse_number<int>(line)) return *number;
-        return data_loss("'{}' is not a whole number", line);
-    });
+    return decode_lines(value, numbers, parse_whole<int>);
+}
+
+Status decode(const Value& value, std::vector<std::int64_t>& numbers) {
+    return decode_lines(value, numbers, parse_whole<std::int64_t>);
 }
 
 Status decode(const Value& value, std::vector<NodeId>& nodes) {

@@ -85,6 +85,7 @@ Status decode(const Value& value, std::optional<Bytes>& bytes);
 Status decode(const Value& value, std::optional<WallTime>& time);
 Status decode(const Value& value, std::vector<double>& numbers);
 Status decode(const Value& value, std::vector<int>& numbers);
+Status decode(const Value& value, std::vector<std::int64_t>& numbers);
 Status decode(const Value& value, std::vector<NodeId>& nodes);
 
 template <Whole T>

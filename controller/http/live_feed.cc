@@ -97,6 +97,7 @@ void LiveFeed::publish_reports(const JobId& id, Followed& followed) {
     };
     publish(PieceKind::step, followed.step, "step", step_message);
     publish(PieceKind::evaluation, followed.evaluation, "evaluation", evaluation_message);
+    publish(PieceKind::suite, followed.suite, "suite", suite_message);
 }
 
 void LiveFeed::publish_nodes() {

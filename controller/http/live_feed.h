@@ -17,6 +17,7 @@ namespace rm {
 //   step        {"jobId", "step": StepReport}: the last step of rank 0, several times a second at
 //               most
 //   evaluation  {"jobId", "evaluation": EvaluationReport}
+//   suite       {"jobId", "suite": SuiteReport}: the last one
 //   node        {"node": Node}, without last_seen
 //   reset       messages are missing: read the lists again
 class LiveFeed {
@@ -31,6 +32,7 @@ private:
     struct Followed {
         std::int64_t step = 0;
         std::int64_t evaluation = 0;
+        std::int64_t suite = 0;
         int looks_left = 0;  // once it has ended: reports may still come
     };
 

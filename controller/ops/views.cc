@@ -204,6 +204,12 @@ pb::EvaluationReport evaluation_message(const KeptReport& kept) {
     return report;
 }
 
+pb::SuiteReport suite_message(const KeptReport& kept) {
+    pb::SuiteReport report;
+    report.ParseFromString(kept.bytes);
+    return report;
+}
+
 Status add_reports(OpsContext& context, pb::Job& job) {
     RM_TRY(const auto step, context.telemetry.last({job.id()}, PieceKind::step));
     if (step) *job.mutable_last_step() = step_message(*step);
@@ -228,6 +234,13 @@ Status add_alarms(OpsContext& context, pb::Job& job) {
     return {};
 }
 
+Status add_suites(OpsContext& context, pb::Job& job) {
+    RM_TRY(const auto suites, context.telemetry.suites({job.id()}));
+    for (const KeptReport& suite : suites)
+        *job.add_last_suites() = suite_message(suite);
+    return {};
+}
+
 Result<pb::Job> view_job(OpsContext& context, const std::string& id) {
     const Now now = context.now();
     RM_TRY(pb::Job job, context.control.read([&](const State& state) -> Result<pb::Job> {
@@ -235,6 +248,7 @@ Result<pb::Job> view_job(OpsContext& context, const std::string& id) {
         return to_message(state, *find_job(state, resolved), now);
     }));
     RM_RETURN_IF_ERROR(add_reports(context, job));
+    RM_RETURN_IF_ERROR(add_suites(context, job));
     RM_RETURN_IF_ERROR(add_alarms(context, job));
     return job;
 }

@@ -20,12 +20,15 @@ pb::Node to_message(const State& state, const Node& node, const std::map<DeviceI
 
 // Adds last_step and last_evaluation, from telemetry.
 Status add_reports(OpsContext& context, pb::Job& job);
+// Adds the newest report of each suite, from telemetry.
+Status add_suites(OpsContext& context, pb::Job& job);
 // Adds the connections that the ranks of its attempts reported, from telemetry.
 Status add_connections(OpsContext& context, pb::Job& job);
 // Adds its last few alarms.
 Status add_alarms(OpsContext& context, pb::Job& job);
 pb::StepReport step_message(const KeptReport& kept);
 pb::EvaluationReport evaluation_message(const KeptReport& kept);
+pb::SuiteReport suite_message(const KeptReport& kept);
 
 // The current job with its reports. Fails if the id is unknown (NOT_FOUND) or ambiguous.
 Result<pb::Job> view_job(OpsContext& context, const std::string& id);

@@ -31,6 +31,10 @@ TelemetryPiece piece_of(const pb::TelemetryMessage& message, WallTime now) {
         piece.step = message.evaluation().step();
         piece.loss = message.evaluation().loss();
         piece.bytes = message.evaluation().SerializeAsString();
+    } else if (message.has_suite()) {
+        piece.kind = PieceKind::suite;
+        piece.name = message.suite().name();
+        piece.bytes = message.suite().SerializeAsString();
     } else if (message.has_connected()) {
         piece.kind = PieceKind::connected;
         piece.bytes = message.connected().SerializeAsString();

@@ -1,5 +1,6 @@
 #include "controller/store/control_store.h"
 
+#include <tuple>
 #include <utility>
 
 #include "controller/store/table.h"
@@ -69,28 +70,31 @@ std::map<std::string, Value> described(std::initializer_list<std::string> keys =
     return found;
 }
 
-// The ordered list that a row owns, whose entries are rows of another table.
-auto& children_of(Like<Job> auto& job) {
-    return job.spec.stages;
+// The ordered lists that a row owns, whose entries are rows of other tables.
+auto children_of(Like<Job> auto& job) {
+    return std::tie(job.spec.stages, job.spec.evaluation.suites, job.spec.evaluation.prompts);
 }
-auto& children_of(Like<Attempt> auto& attempt) {
-    return attempt.ranks;
+auto children_of(Like<Attempt> auto& attempt) {
+    return std::tie(attempt.ranks);
 }
-auto& children_of(Like<Node> auto& node) {
-    return node.inventory.devices;
+auto children_of(Like<Node> auto& node) {
+    return std::tie(node.inventory.devices);
 }
 
-template <typename Row, typename Child>
+// A table of rows and one of each of their lists, in the order of children_of().
+template <typename Row, typename... Children>
 struct Family {
     Table<Row> rows;
-    Table<Child> children;
+    std::tuple<Table<Children>...> children;
 
     template <typename Key>
     Status put(const std::map<Key, Row>& map, const std::set<Key>& changed) {
         for (const Key& id : changed) {
             const Row& row = map.at(id);
             RM_RETURN_IF_ERROR(rows.put(row));
-            RM_RETURN_IF_ERROR(children.put(encode(id), children_of(row)));
+            RM_RETURN_IF_ERROR(each_list([&](auto list) {
+                return std::get<list>(children).put(encode(id), std::get<list>(children_of(row)));
+            }));
         }
         return {};
     }
@@ -102,14 +106,30 @@ struct Family {
             map.emplace(id, std::move(row));
             return {};
         }));
-        return children.each([&](const Value& owner, Child child) -> Status {
+        return each_list([&](auto list) { return load_list<list>(map); });
+    }
+
+private:
+    template <std::size_t list, typename Key>
+    Status load_list(std::map<Key, Row>& map) {
+        return std::get<list>(children).each([&](const Value& owner, auto child) -> Status {
             Key id;
             RM_RETURN_IF_ERROR(decode(owner, id));
             const auto it = map.find(id);
             if (it == map.end()) return data_loss("a row belongs to {}, which does not exist", id);
-            children_of(it->second).push_back(std::move(child));
+            std::get<list>(children_of(it->second)).push_back(std::move(child));
             return {};
         });
+    }
+    // Calls visit(index) for each list, up to the first error.
+    template <typename Visit, std::size_t list = 0>
+    static Status each_list(const Visit& visit) {
+        if constexpr (list < sizeof...(Children)) {
+            RM_RETURN_IF_ERROR(visit(std::integral_constant<std::size_t, list>()));
+            return each_list<Visit, list + 1>(visit);
+        } else {
+            return {};
+        }
     }
 };
 
@@ -120,6 +140,8 @@ public:
         RM_TRY(auto meta, Table<State>::prepare(database, "meta"));
         RM_TRY(auto jobs, Table<Job>::prepare(database, "jobs"));
         RM_TRY(auto stages, Table<StageSpec>::prepare(database, "stages", "job"));
+        RM_TRY(auto suites, Table<SuiteSpec>::prepare(database, "suites", "job"));
+        RM_TRY(auto prompts, Table<PromptSpec>::prepare(database, "prompts", "job"));
         RM_TRY(auto attempts, Table<Attempt>::prepare(database, "attempts"));
         RM_TRY(auto placements, Table<RankRecord>::prepare(database, "placements", "epoch"));
         RM_TRY(auto nodes, Table<Node>::prepare(database, "nodes"));
@@ -127,15 +149,15 @@ public:
         RM_TRY(auto profiles, Table<KeptProfile>::prepare(database, "profiles"));
         RM_TRY(Statement event, database.prepare("INSERT INTO events (time, kind, subject, fields) "
                                                  "VALUES (?, ?, ?, ?)"));
-        return std::unique_ptr<Store>(
-            new ControlStore({std::move(database),
-                              std::move(meta),
-                              {std::move(jobs), std::move(stages)},
-                              {std::move(attempts), std::move(placements)},
-                              {std::move(nodes), std::move(devices)},
-                              std::move(profiles),
-                              std::move(event)},
-                             space));
+        return std::unique_ptr<Store>(new ControlStore(
+            {std::move(database),
+             std::move(meta),
+             {std::move(jobs), {std::move(stages), std::move(suites), std::move(prompts)}},
+             {std::move(attempts), {std::move(placements)}},
+             {std::move(nodes), {std::move(devices)}},
+             std::move(profiles),
+             std::move(event)},
+            space));
     }
 
     Result<State> load() override {
@@ -205,7 +227,7 @@ private:
     struct Parts {
         Database database;
         Table<State> meta;
-        Family<Job, StageSpec> jobs;
+        Family<Job, StageSpec, SuiteSpec, PromptSpec> jobs;
         Family<Attempt, RankRecord> attempts;
         Family<Node, DeviceInfo> nodes;
         Table<KeptProfile> profiles;
@@ -238,6 +260,8 @@ Schema control_schema() {
             .columns = {{"meta", described<State>()},
                         {"jobs", described<Job>()},
                         {"stages", described<StageSpec>({"job", "position"})},
+                        {"suites", described<SuiteSpec>({"job", "position"})},
+                        {"prompts", described<PromptSpec>({"job", "position"})},
                         {"attempts", described<Attempt>()},
                         {"placements", described<RankRecord>({"epoch", "position"})},
                         {"nodes", described<Node>()},

@@ -156,6 +156,24 @@ CREATE TABLE profiles (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
+// The suites and prompts of a job's evaluations.
+constexpr const char* kControl11 = R"sql(
+CREATE TABLE suites (
+    job TEXT NOT NULL, position INTEGER NOT NULL,
+    suite TEXT NOT NULL, name TEXT NOT NULL, every_steps INTEGER NOT NULL,
+    lengths TEXT NOT NULL,  -- one per line, as are the tasks
+    samples INTEGER NOT NULL, depths INTEGER NOT NULL, distractors INTEGER NOT NULL,
+    digits INTEGER NOT NULL, tasks TEXT NOT NULL, seed INTEGER NOT NULL,
+    PRIMARY KEY (job, position)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE prompts (
+    job TEXT NOT NULL, position INTEGER NOT NULL,
+    prompt TEXT NOT NULL, tokens INTEGER NOT NULL, temperature REAL NOT NULL, top_p REAL NOT NULL,
+    seed INTEGER NOT NULL,
+    PRIMARY KEY (job, position)
+) STRICT, WITHOUT ROWID;
+)sql";
+
 // Reports are kept as the bytes they arrived in, beside the columns that queries use.
 constexpr const char* kTelemetry1 = R"sql(
 CREATE TABLE streams (
@@ -282,10 +300,22 @@ CREATE INDEX goodput_of_job ON goodput (job, epoch);
 CREATE TABLE goodput_read (one INTEGER PRIMARY KEY, id INTEGER NOT NULL) STRICT;
 )sql";
 
-constexpr const char* kControl[] = {kControl1, kControl2, kControl3, kControl4, kControl5,
-                                    kControl6, kControl7, kControl8, kControl9, kControl10};
+// The results of suites (spec/report.h SuiteReport), by the suite's name in its job.
+constexpr const char* kTelemetry8 = R"sql(
+CREATE TABLE suites (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, job TEXT NOT NULL,
+    epoch INTEGER NOT NULL, rank INTEGER NOT NULL, end_offset INTEGER NOT NULL,
+    received INTEGER NOT NULL, name TEXT NOT NULL, report BLOB NOT NULL,
+    UNIQUE (epoch, rank, end_offset)
+) STRICT;
+CREATE INDEX suites_of_job ON suites (job, rank, name, id);
+)sql";
+
+constexpr const char* kControl[] = {kControl1, kControl2,  kControl3, kControl4,
+                                    kControl5, kControl6,  kControl7, kControl8,
+                                    kControl9, kControl10, kControl11};
 constexpr const char* kTelemetry[] = {kTelemetry1, kTelemetry2, kTelemetry3, kTelemetry4,
-                                      kTelemetry5, kTelemetry6, kTelemetry7};
+                                      kTelemetry5, kTelemetry6, kTelemetry7, kTelemetry8};
 
 }  // namespace
 

@@ -28,6 +28,7 @@ namespace {
 constexpr std::pair<PieceKind, std::string_view> kReports[] = {
     {PieceKind::step, "steps"},
     {PieceKind::evaluation, "evaluations"},
+    {PieceKind::suite, "suites"},
     {PieceKind::note, "notes"},
     {PieceKind::alarm, "alarms"}};
 
@@ -47,10 +48,14 @@ bool is_text(PieceKind kind) {
 }
 
 Result<Statement> prepare_put(Database& database, PieceKind kind, std::string_view table) {
-    return database.prepare(
-        format("INSERT OR IGNORE INTO {} (job, epoch, rank, end_offset, received, report{}) "
-               "VALUES (?, ?, ?, ?, ?, ?{})",
-               table, is_text(kind) ? "" : ", step, loss", is_text(kind) ? "" : ", ?, ?"));
+    const auto put = [&](std::string_view more, std::string_view marks) {
+        return database.prepare(
+            format("INSERT OR IGNORE INTO {} (job, epoch, rank, end_offset, received, report{}) "
+                   "VALUES (?, ?, ?, ?, ?, ?{})",
+                   table, more, marks));
+    };
+    if (is_text(kind)) return put("", "");
+    return kind == PieceKind::suite ? put(", name", ", ?") : put(", step, loss", ", ?, ?");
 }
 
 template <typename Row>
@@ -218,6 +223,8 @@ Status TelemetryStore::keep_report(const TelemetryPiece& piece, StreamOffsets& o
     Statement& put = sql_.put_report.at(piece.kind);
     put.bind_all(piece.job, piece.epoch, piece.rank, piece.end_offset, piece.received);
     if (is_text(piece.kind)) return put.bind(6, piece.bytes).run();
+    if (piece.kind == PieceKind::suite)
+        return put.bind_blob(6, piece.bytes).bind(7, piece.name).run();
     // SQLite has no NaN: it stores NULL.
     RM_RETURN_IF_ERROR(put.bind_blob(6, piece.bytes).bind(7, piece.step).bind(8, piece.loss).run());
     if (piece.kind != PieceKind::step) return {};
@@ -257,8 +264,15 @@ Result<std::unique_ptr<TelemetryReader>> TelemetryReader::open(const TelemetryPa
     RM_TRY(Statement connections,
            database.prepare("SELECT rank, report FROM connections WHERE epoch = ?"));
     RM_TRY(Statement alarms, select("alarms WHERE job = ? ORDER BY id DESC LIMIT ?"));
-    Statements statements{
-        std::move(find), std::move(last_steps), std::move(alarms), std::move(connections), {}, {}};
+    RM_TRY(Statement suites, select("suites WHERE id IN (SELECT MAX(id) FROM suites WHERE job = ? "
+                                    "AND rank = 0 GROUP BY name) ORDER BY id"));
+    Statements statements{std::move(find),
+                          std::move(last_steps),
+                          std::move(suites),
+                          std::move(alarms),
+                          std::move(connections),
+                          {},
+                          {}};
     for (const auto& [kind, table] : kReports) {
         const std::string of_job = format("{} WHERE job = ? AND rank = 0", table);
         RM_TRY(Statement last, select(of_job + " ORDER BY id DESC LIMIT 1"));
@@ -286,6 +300,11 @@ Result<std::vector<KeptReport>> TelemetryReader::since(const JobId& job, PieceKi
 Result<std::vector<KeptReport>> TelemetryReader::last_steps(Epoch epoch, int rank, int limit) {
     const std::lock_guard lock(mutex_);
     return read_rows<KeptReport>(sql_.last_steps.bind_all(epoch, rank, limit));
+}
+
+Result<std::vector<KeptReport>> TelemetryReader::suites(const JobId& job) {
+    const std::lock_guard lock(mutex_);
+    return read_rows<KeptReport>(sql_.suites.bind_all(job));
 }
 
 Result<std::vector<KeptReport>> TelemetryReader::alarms(const JobId& job, int limit) {

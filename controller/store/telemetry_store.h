@@ -19,7 +19,7 @@
 // design: it may be lost or dropped, and it must never make a commit of the control plane wait.
 namespace rm {
 
-enum class PieceKind { step, evaluation, note, alarm, connected, log };
+enum class PieceKind { step, evaluation, suite, note, alarm, connected, log };
 
 struct TelemetryPiece {
     JobId job;
@@ -30,6 +30,7 @@ struct TelemetryPiece {
     WallTime received;
     std::int64_t step = 0;  // of steps and evaluations
     double loss = 0;        // the same
+    std::string name;       // of a suite
     std::string bytes;      // the report as it arrived, the note, or the log
 };
 
@@ -149,6 +150,8 @@ public:
 
     // The last report of rank 0, which speaks for the job. `kind` must not be connected or log.
     Result<std::optional<KeptReport>> last(const JobId& job, PieceKind kind);
+    // The newest report of each suite of a job, in the order of arrival.
+    Result<std::vector<KeptReport>> suites(const JobId& job);
     // The newest alarms of a job, newest first.
     Result<std::vector<KeptReport>> alarms(const JobId& job, int limit);
     Result<std::vector<KeptReport>> since(const JobId& job, PieceKind kind, std::int64_t after_id,
@@ -173,6 +176,7 @@ private:
     struct Statements {
         Statement find_stream;
         Statement last_steps;
+        Statement suites;
         Statement alarms;
         Statement connections;
         std::map<PieceKind, Statement> last;

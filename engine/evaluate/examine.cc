@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "engine/generate/token_sampler.h"
 
@@ -47,6 +48,13 @@ Judged examine(Generator& generator, const ProblemTokens& problem, std::int64_t 
         judged.said.push_back(latest);
     }
     return judged;
+}
+
+Examiner model_examiner(RankEngine& engine, Meeting& meeting, std::optional<TokenId> end) {
+    const auto generator = std::make_shared<Generator>(engine, meeting);
+    return [generator, end](const ProblemTokens& problem, std::int64_t new_tokens) {
+        return examine(*generator, problem, new_tokens, end);
+    };
 }
 
 }  // namespace rm

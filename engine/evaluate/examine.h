@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "engine/generate/generator.h"
 #include "engine/tokenizer/tokenizer.h"
+#include "spec/report.h"
 
 namespace rm {
 
@@ -43,6 +44,8 @@ Judged examine(Generator& generator, const ProblemTokens& problem, std::int64_t 
 
 // Judges problems; a test may stand in for a model.
 using Examiner = std::function<Judged(const ProblemTokens&, std::int64_t new_tokens)>;
+// Examines the model of an engine, whose stage has new tokens. Borrows both; collective.
+Examiner model_examiner(RankEngine& engine, Meeting& meeting, std::optional<TokenId> end);
 // For problems of up to `tokens`, after whose prompt up to `new_tokens` are decoded.
 using MakeExaminer = std::function<Result<Examiner>(std::int64_t tokens, std::int64_t new_tokens)>;
 
@@ -51,17 +54,6 @@ struct SuiteRun {
     const Tokenizer& tokenizer;
     // Called before each cell; true ends the run with what there is.
     std::function<bool(std::int64_t done, std::int64_t all)> stop = {};
-};
-
-// The report of a suite on problems of one kind.
-struct SuiteCell {
-    std::string task;
-    std::int64_t length = 0;  // tokens of the text, answer included, at most
-    double depth = -1;        // of the needle, 0 (the beginning) to 1; -1: has none
-    std::int64_t samples = 0;
-    double score = 0;  // share of right answers
-    double loss = 0;   // mean nats per token of an answer
-    bool operator==(const SuiteCell&) const = default;
 };
 
 }  // namespace rm

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "spec/evaluation/suite_spec.h"
 
 // The sentences of needles in a haystack (Kamradt, 2023), in texts to examine models with and in
 // texts to train small ones on.
@@ -17,7 +18,6 @@ struct Needle {
     std::string number;  // its digits
 };
 
-constexpr int kMostNeedles = 40;  // a text has each city once
 // Different cities, and numbers of `digits` digits without a leading 0.
 std::vector<Needle> draw_needles(int count, int digits, Rng& random);
 

@@ -43,19 +43,6 @@ private:
 
 }  // namespace
 
-Status check_niah(const NiahSpec& spec) {
-    if (spec.lengths.empty()) return invalid_argument("niah: no lengths");
-    if (spec.depths < 1) return invalid_argument("niah: {} depths; at least 1", spec.depths);
-    if (spec.samples < 1) return invalid_argument("niah: {} samples; at least 1", spec.samples);
-    if (spec.digits < 1 || spec.digits > 15)
-        return invalid_argument("niah: {} digits; 1 to 15", spec.digits);
-    if (spec.distractors < 0 || spec.distractors >= kMostNeedles) {
-        return invalid_argument("niah: {} distractors; 0 to {}", spec.distractors,
-                                kMostNeedles - 1);
-    }
-    return {};
-}
-
 double niah_depth(const NiahSpec& spec, int index) {
     return spec.depths == 1 ? 0.5 : static_cast<double>(index) / (spec.depths - 1);
 }
@@ -98,12 +85,10 @@ Result<ProblemTokens> niah_tokens(const NiahSpec& spec, std::int64_t length, dou
 }
 
 Result<std::vector<SuiteCell>> run_niah(const NiahSpec& spec, const SuiteRun& run) {
-    RM_RETURN_IF_ERROR(check_niah(spec));
     std::vector<SuiteCell> cells;
     const std::int64_t all = std::ssize(spec.lengths) * spec.depths;
     for (const std::int64_t length : spec.lengths) {
-        // A token is a byte at least, and a needle's answer is its digits and a space.
-        RM_TRY(const Examiner judge, run.examiner(length, spec.digits + 1));
+        RM_TRY(const Examiner judge, run.examiner(length, niah_new_tokens(spec.digits)));
         for (int i = 0; i < spec.depths; ++i) {
             if (run.stop && run.stop(std::ssize(cells), all)) return cells;
             const double depth = niah_depth(spec, i);

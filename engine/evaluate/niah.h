@@ -9,6 +9,7 @@
 namespace rm {
 
 // Needle in a haystack: at every length and depth, texts that hide a fact in hay and ask for it.
+// The numbers are those of a SuiteSpec that check_suite() takes.
 struct NiahSpec {
     std::vector<std::int64_t> lengths;  // tokens
     int depths = 5;                     // evenly from the first sentence to the last
@@ -17,8 +18,10 @@ struct NiahSpec {
     int digits = 4;
     std::uint64_t seed = 1;
 };
-// The error names the option and what would be right.
-Status check_niah(const NiahSpec& spec);
+// The most tokens of an answer: a token is a byte at least, and it has a space before its digits.
+constexpr std::int64_t niah_new_tokens(int digits) {
+    return digits + 1;
+}
 double niah_depth(const NiahSpec& spec, int index);
 
 // The text of a sample with so many sentences of hay. The same numbers give the same text.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/evaluate/examine.h"
+#include "spec/evaluation/suite_spec.h"
 
 // RULER (Hsieh et al., 2024, arXiv:2404.06654): the 11 of its 13 tasks that need no data set, with
 // the prompts and numbers of its configuration (synthetic.yaml; Apache License 2.0). Ours differ in
@@ -16,6 +17,7 @@ struct RulerProblem {
     std::vector<std::string> answers;  // all of which the continuation should hold
 };
 
+// The numbers are those of a SuiteSpec that check_suite() takes.
 struct RulerSpec {
     std::vector<std::string> tasks;     // names; empty: all
     std::vector<std::int64_t> lengths;  // tokens, the continuation included
@@ -23,12 +25,14 @@ struct RulerSpec {
     std::uint64_t seed = 1;
     std::string essay;  // a text; empty: noise
 };
-const std::vector<std::string>& ruler_tasks();
-// The error names the option and what would be right.
-Status check_ruler(const RulerSpec& spec);
+const std::vector<std::string>& ruler_tasks();  // kRulerTasks
 
 // The most tokens that a task's continuation has.
 std::int64_t ruler_new_tokens(const std::string& task);
+// Room for answers of `tokens` and for those of other samples, which may take more.
+constexpr std::int64_t ruler_room(std::int64_t tokens) {
+    return 2 * tokens;
+}
 // A text of `amount` pieces of haystack, at least what the task has to hide. `length`: some tasks
 // count otherwise in texts below 4,096 tokens. The same numbers give the same text.
 RulerProblem ruler_problem(const RulerSpec& spec, const std::string& task, std::int64_t length,
@@ -42,7 +46,6 @@ Result<std::vector<SuiteCell>> run_ruler(const RulerSpec& spec, const SuiteRun& 
 
 // The longest of the lengths up to which the mean over all tasks stays at 85.6 % (Llama 2 7B at 4K)
 // or more; 0: not even the shortest.
-constexpr double kRulerThreshold = 0.856;
 std::int64_t effective_length(const std::vector<SuiteCell>& cells);
 
 }  // namespace rm

@@ -3,6 +3,15 @@
 #include "engine/tokenizer/utf8.h"
 
 namespace rm {
+
+Result<std::vector<TokenId>> prompt_tokens(const std::string& text, const Tokenizer& tokenizer) {
+    const std::span<const TokenId> prefix = tokenizer.prefix();
+    std::vector<TokenId> tokens(prefix.begin(), prefix.end());
+    RM_RETURN_IF_ERROR(tokenizer.make_encoder()->encode(text, tokens));
+    if (!tokens.empty()) return tokens;
+    return invalid_argument("the prompt is empty: the model needs a token to begin with");
+}
+
 std::vector<TokenId> continue_prompt(Generator& generator, std::span<const TokenId> prompt,
                                      const ContinuationLimits& limits, TokenSampler& sampler,
                                      const TokenWatcher& watch) {

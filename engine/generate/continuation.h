@@ -11,6 +11,9 @@
 
 namespace rm {
 
+// A prompt's tokens, behind those with which the tokenizer begins a text. invalid_argument: none.
+Result<std::vector<TokenId>> prompt_tokens(const std::string& text, const Tokenizer& tokenizer);
+
 struct ContinuationLimits {
     std::int64_t most_tokens = 0;     // at most what the stage has room for
     std::optional<TokenId> end = {};  // the token that ends it, which is not returned

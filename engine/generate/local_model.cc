@@ -1,9 +1,9 @@
 #include "engine/generate/local_model.h"
 
-#include <algorithm>
 #include <filesystem>
 
 #include "engine/checkpoint/directory.h"
+#include "engine/generate/inference_room.h"
 #include "engine/hf/directory.h"
 #include "engine/train/dry_rank.h"
 #include "engine/train/rank_config.h"
@@ -14,9 +14,6 @@ namespace rm {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Sequences are cut into 2 x 16 tokens at least (padded_length).
-constexpr std::int64_t kLengthStep = 32;
 
 bool exists(const std::string& path) {
     std::error_code ignored;
@@ -117,17 +114,11 @@ Status LocalModel::load(Activity& activity) {
 }
 
 Status LocalModel::make_room(std::int64_t tokens, std::int64_t new_tokens) {
-    StageShape shape;
-    shape.context = std::max<std::int64_t>(1, (tokens + kLengthStep - 1) / kLengthStep);
-    shape.context *= kLengthStep;
-    shape.rope = trained_.model.rope;
-    shape.rope_context = std::max(trained_.context, tokens + new_tokens);
-    shape.new_tokens = new_tokens;
-    const Status whole = engine_->enter(shape);
-    if (whole || whole.error().code != ErrorCode::resource_exhausted) return whole;
-    shape.memory.kept = KeptPlace::host;
-    shape.memory.working = WorkingSet::windows;
-    return engine_->enter(shape);
+    return enter_inference(*engine_, *meeting_,
+                           {.tokens = tokens,
+                            .new_tokens = new_tokens,
+                            .rope = trained_.model.rope,
+                            .trained_context = trained_.context});
 }
 
 }  // namespace rm

@@ -10,16 +10,6 @@ std::int32_t likeliest(std::span<const double> logits) {
     return static_cast<std::int32_t>(std::ranges::max_element(logits) - logits.begin());
 }
 
-Status check_sampling(const SamplingSpec& spec) {
-    if (!(spec.temperature >= 0) || std::isinf(spec.temperature)) {
-        return invalid_argument("temperature {}: it must be 0, which is greedy, or more",
-                                spec.temperature);
-    }
-    if (!(spec.top_p > 0 && spec.top_p <= 1))
-        return invalid_argument("top-p {}: it must be above 0 and at most 1", spec.top_p);
-    return {};
-}
-
 std::int32_t TokenSampler::choose(std::span<const double> logits) {
     const std::int32_t best = likeliest(logits);
     if (spec_.temperature == 0) return best;

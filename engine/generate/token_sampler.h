@@ -13,9 +13,6 @@ struct SamplingSpec {
     double top_p = 1;        // of the probability, from the likeliest token on; above 0, up to 1
     std::uint64_t seed = 1;
 };
-// The error names the option and what would be right.
-Status check_sampling(const SamplingSpec& spec);
-
 // The token with the largest logit, the first of equals.
 std::int32_t likeliest(std::span<const double> logits);
 

@@ -89,7 +89,9 @@ private:
     }
     template <typename T>
     void write(const std::string& key, const std::vector<T>& items) {
-        if constexpr (!Described<const T>) {
+        if constexpr (JsonReadable<T>) {
+            out_[key] = items;
+        } else if constexpr (!Described<const T>) {
             out_[key] = value_to_json(items);
         } else {
             nlohmann::json& list = out_[key] = nlohmann::json::array();

@@ -127,6 +127,7 @@ public:
         print(step_line(report));
     }
     void on_evaluation(const EvaluationReport& report) override { print(evaluation_line(report)); }
+    void on_suite(const SuiteReport& report) override { print(suite_line(report)); }
     void on_checkpoint(std::int64_t step, const std::string& path, double seconds) override {
         print(format("checkpoint after step {}: {} ({})", step, path, Seconds{seconds}));
     }

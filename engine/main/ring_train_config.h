@@ -5,8 +5,8 @@
 
 #include "base/result.h"
 #include "base/words.h"
+#include "engine/run/run_rank.h"
 #include "engine/train/rank_device.h"
-#include "engine/train/run/run_rank.h"
 #include "spec/job_spec.h"
 #include "spec/model_preset.h"
 #include "spec/plan.h"

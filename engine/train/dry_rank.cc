@@ -253,7 +253,7 @@ StageArenas DryRank::record_passes() {
     Tensor sum(kernels_->device(), MemoryKind::workspace, DType::f64, {1});
     Tensor hidden(kernels_->device(), MemoryKind::workspace, kernels_->types().compute,
                   {shapes.Ts, shapes.C});
-    if (engine_->state().trains()) {
+    if (engine_->state().trains() && !engine_->decodes()) {
         engine_->weights().begin_gradients(model.ops());
         model.queue_loss_and_gradients(runs, 1, sum, Accumulate::last);
     }

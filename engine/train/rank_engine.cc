@@ -15,13 +15,6 @@ WeightShare share_of(const RankSpec& spec) {
 
 }  // namespace
 
-StageShape stage_shape(const ModelConfig& model, const StageSpec& stage,
-                       const MemoryPolicy& memory) {
-    StageShape shape{stage.context, memory, model.rope};
-    if (stage.rope_theta > 0) shape.rope.theta = stage.rope_theta;
-    return shape;
-}
-
 RankEngine::RankEngine(Kernels& kernels, Network& network, ProgressPage& progress, RankSpec spec)
     : spec_(std::move(spec)),
       network_(network),

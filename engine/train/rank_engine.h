@@ -48,10 +48,6 @@ struct StageShape {
     std::int64_t rope_context = 0;  // for RoPE types that depend on a context; 0: `context`
 };
 
-// The shape that a stage of a job gives its ranks.
-StageShape stage_shape(const ModelConfig& model, const StageSpec& stage,
-                       const MemoryPolicy& memory);
-
 class PlannedPasses;
 
 // One rank below the loop over steps: its streams, its communicator, its weights, and the model and

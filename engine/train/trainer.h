@@ -9,7 +9,7 @@
 #include "engine/model/weight_state.h"
 #include "engine/model/weights.h"
 #include "engine/train/batch.h"
-#include "engine/train/run/run_rank.h"
+#include "engine/train/progress.h"
 
 namespace rm {
 

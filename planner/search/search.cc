@@ -304,7 +304,10 @@ Seconds RankedPlan::time(const JobSpec& spec) const {
     Seconds time;
     if (spec.num_steps() == 0) {
         const std::int64_t batch = spec.stages[0].batch;
-        const std::int64_t batches = (spec.evaluation.tokens + batch - 1) / batch;
+        std::int64_t tokens = spec.evaluation.tokens;
+        for (const SuiteSpec& suite : spec.evaluation.suites)
+            tokens += suite_tokens(suite, spec.stages[0].context);
+        const std::int64_t batches = (tokens + batch - 1) / batch;
         return {steps[0].value * static_cast<double>(batches)};
     }
     for (std::size_t stage = 0; stage < steps.size(); ++stage)

@@ -103,6 +103,13 @@ EvaluationReport from_proto(const pb::EvaluationReport& report) {
     return value_from<EvaluationReport>(report).value();
 }
 
+pb::SuiteReport to_proto(const SuiteReport& report) {
+    return proto_of<pb::SuiteReport>(report);
+}
+SuiteReport from_proto(const pb::SuiteReport& report) {
+    return value_from<SuiteReport>(report).value();
+}
+
 pb::Inventory to_proto(const Inventory& inventory) {
     return proto_of<pb::Inventory>(inventory);
 }

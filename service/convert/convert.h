@@ -33,6 +33,7 @@ class PlacementReport;
 class Root;
 class RunCost;
 class StepReport;
+class SuiteReport;
 class WorkerMessage;
 }  // namespace ringmaster::v1
 
@@ -66,6 +67,8 @@ pb::StepReport to_proto(const StepReport& report);
 StepReport from_proto(const pb::StepReport& report);
 pb::EvaluationReport to_proto(const EvaluationReport& report);
 EvaluationReport from_proto(const pb::EvaluationReport& report);
+pb::SuiteReport to_proto(const SuiteReport& report);
+SuiteReport from_proto(const pb::SuiteReport& report);
 pb::ConnectedReport to_proto(const ConnectedReport& report);
 ConnectedReport from_proto(const pb::ConnectedReport& report);
 

@@ -166,6 +166,14 @@ private:
         for (const int number : numbers)
             fields_.access().AddInt32(&out_, &field, number);
     }
+    void write(const Field& field, const std::vector<std::int64_t>& numbers) {
+        for (const std::int64_t number : numbers)
+            fields_.access().AddInt64(&out_, &field, number);
+    }
+    void write(const Field& field, const std::vector<std::string>& texts) {
+        for (const std::string& text : texts)
+            fields_.access().AddString(&out_, &field, text);
+    }
     void write(const Field& field, const std::optional<double>& number) {
         if (number) set_number(out_, field, *number);
     }
@@ -283,6 +291,14 @@ private:
     void read(const Field& field, std::vector<int>& numbers) {
         for (int i = 0; i < fields_.access().FieldSize(in_, &field); ++i)
             numbers.push_back(fields_.access().GetRepeatedInt32(in_, &field, i));
+    }
+    void read(const Field& field, std::vector<std::int64_t>& numbers) {
+        for (int i = 0; i < fields_.access().FieldSize(in_, &field); ++i)
+            numbers.push_back(fields_.access().GetRepeatedInt64(in_, &field, i));
+    }
+    void read(const Field& field, std::vector<std::string>& texts) {
+        for (int i = 0; i < fields_.access().FieldSize(in_, &field); ++i)
+            texts.push_back(fields_.access().GetRepeatedString(in_, &field, i));
     }
     void read(const Field& field, std::optional<double>& number) {
         get_number(in_, field, number.emplace());

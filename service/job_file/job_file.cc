@@ -35,6 +35,17 @@ YamlReader or_auto(const YamlReader& read) {
     };
 }
 
+YamlReader read_number_or_auto(double& number) {
+    return [&number](const YamlValue& value) -> Status {
+        if (is_word(value.node, "auto")) {
+            number = -1;
+            return {};
+        }
+        RM_RETURN_IF_ERROR(read_number(number)(value));
+        return number == -1 ? Status(value.error("-1; write auto")) : Status();
+    };
+}
+
 // An optional value.
 template <typename T>
 YamlReader read_maybe(std::optional<T>& target, YamlReader (*reader)(T&)) {
@@ -109,6 +120,16 @@ YamlReader read_parallel(std::optional<Mesh>& parallel, int& zero) {
         if (!mesh) return mesh_error(value, under_key(mesh.error(), value.path));
         parallel = *mesh;
         return {};
+    };
+}
+
+// A list whose items `reader_of_item` reads.
+template <typename T, typename ReaderOf>
+YamlReader read_list(std::vector<T>& items, const ReaderOf& reader_of_item) {
+    return [&items, reader_of_item](const YamlValue& value) {
+        return read_sequence(value, [&](const YamlValue& item) {
+            return reader_of_item(items.emplace_back())(item);
+        });
     };
 }
 
@@ -197,13 +218,24 @@ private:
     }
     YamlReader reader_of(const Member&, int& number) { return read_whole(number); }
     YamlReader reader_of(const Member&, std::uint64_t& number) { return read_whole(number); }
-    YamlReader reader_of(const Member&, double& number) { return read_number(number); }
+    YamlReader reader_of(const Member& member, double& number) {
+        if (member.written == Written::number_or_auto) return read_number_or_auto(number);
+        return read_number(number);
+    }
     YamlReader reader_of(const Member&, Seconds& time) { return read_duration(time); }
     YamlReader reader_of(const Member&, std::optional<double>& number) {
         return read_maybe(number, read_number);
     }
     YamlReader reader_of(const Member&, std::optional<Bytes>& size) {
         return read_maybe(size, read_bytes);
+    }
+    YamlReader reader_of(const Member& member, std::vector<std::int64_t>& counts) {
+        const Suffix suffix = member.written == Written::budget ? Suffix::decimal : Suffix::binary;
+        return read_list(counts,
+                         [suffix](std::int64_t& count) { return read_count(count, suffix); });
+    }
+    YamlReader reader_of(const Member&, std::vector<std::string>& words) {
+        return read_list(words, read_text);
     }
     YamlReader reader_of(const Member&, std::vector<DataSource>& sources) {
         return read_sources(sources, base_directory_);

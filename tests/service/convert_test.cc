@@ -76,6 +76,10 @@ std::string text_for(Rng& rng, const std::string& field) {
     if (field == "recipe") return "delayed";
     if (field == "attention") return "8bit";
     if (field == "ulysses" || field == "tensor") return "fp8";  // of messages; of a mesh, numbers
+    if (field == "rope") return "yarn";
+    if (field == "optimizer") return "anew";  // of a stage
+    if (field == "divergence") return "stop";
+    if (field == "suite") return "ruler";
     if (field == "gradients") return "e4m3";  // of FP8; of the optimizer it is any text
     return format("s{}", rng());
 }
@@ -125,6 +129,14 @@ void fill_repeated(Rng& rng, google::protobuf::Message& message,
     for (int i = 0; i < 2; ++i) {
         if (field.cpp_type() == Type::CPPTYPE_INT32) {
             reflection.AddInt32(&message, &field, number_for(rng, field.name()));
+            continue;
+        }
+        if (field.cpp_type() == Type::CPPTYPE_INT64) {
+            reflection.AddInt64(&message, &field, number_for(rng, field.name()));
+            continue;
+        }
+        if (field.cpp_type() == Type::CPPTYPE_STRING) {
+            reflection.AddString(&message, &field, text_for(rng, field.name()));
             continue;
         }
         ASSERT_EQ(field.cpp_type(), Type::CPPTYPE_MESSAGE);
@@ -198,6 +210,7 @@ TEST(Convert, EveryValueSurvivesTheWire) {
         expect_value_survives<JobSpec>(seed);
         expect_value_survives<StepReport>(seed);
         expect_value_survives<EvaluationReport>(seed);
+        expect_value_survives<SuiteReport>(seed);
         expect_value_survives<ConnectedReport>(seed);
         expect_value_survives<Inventory>(seed);
         expect_value_survives<AttemptStatus>(seed);
@@ -232,6 +245,7 @@ TEST(Convert, EveryFieldOfTheWireHasItsPlaceInTheTypes) {
         expect_wire_survives<pb::MeshSpec>(seed);
         expect_wire_survives<pb::StepReport>(seed);
         expect_wire_survives<pb::EvaluationReport>(seed);
+        expect_wire_survives<pb::SuiteReport>(seed);
         expect_wire_survives<pb::ConnectedReport>(seed);
         expect_wire_survives<pb::Inventory>(seed);
         expect_wire_survives<pb::AttemptStatus>(seed);

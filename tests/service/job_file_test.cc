@@ -47,6 +47,10 @@ stages: [{context: 1K, batch: 2K, tokens: 1M}]
 )";
 
 // kLeast with one more line, or with its line `number` (from 1) replaced.
+JobSpec parse_job(const std::string& text) {
+    return parse_job_file(text, "job.yaml").value();
+}
+
 std::string with(std::string_view line) {
     return std::string(kLeast) + std::string(line) + "\n";
 }
@@ -208,7 +212,7 @@ TEST(JobFile, NamesAnUnknownKeyAndTheLikelyOne) {
     EXPECT_EQ(error_of(with_line(4, "stages: [{contxt: 1K, batch: 2K, tokens: 1M}]")),
               "job.yaml:4:11: stages[0].contxt: unknown key; did you mean 'context'? (known here: "
               "context, batch, tokens, rope_theta, learning_rate, warmup, schedule, "
-              "final_learning_rate)");
+              "final_learning_rate, rope, rope_factor, optimizer)");
     EXPECT_EQ(
         error_of(with_line(2, "model: {presets: tiny}")),
         "job.yaml:2:9: model.presets: unknown key; did you mean 'preset'? (known here: preset, "
@@ -307,12 +311,57 @@ TEST(JobFile, CheckpointsComeByStepsByTimeOrNever) {
     EXPECT_EQ(every("never"), CheckpointSpec{.every = Seconds{0}});
 }
 
+TEST(JobFile, HasSuitesAndPromptsOfAnEvaluation) {
+    const JobSpec spec =
+        parse_job(with("evaluate:\n"
+                       "  every: 500 steps\n"
+                       "  suites:\n"
+                       "    - {lengths: [4K, 1000], depths: 3, every: 1000 steps}\n"
+                       "    - {suite: ruler, name: tasks, tasks: [vt, cwe]}\n"
+                       "  prompts: [{prompt: 'Once', temperature: 0.5}]"));
+    const std::vector<SuiteSpec> expected = {
+        {.every_steps = 1000, .lengths = {4096, 1000}, .depths = 3},
+        {.suite = SuiteKind::ruler, .name = "tasks", .tasks = {"vt", "cwe"}}};
+    EXPECT_EQ(spec.evaluation.suites, expected);
+    EXPECT_EQ(spec.evaluation.prompts,
+              (std::vector<PromptSpec>{{.prompt = "Once", .temperature = 0.5}}));
+    EXPECT_EQ(error_of(with("evaluate: {suites: [{depths: 3}, {suite: niah}]}")),
+              "job.yaml:5:34: evaluate.suites[1].name: 'niah' is there twice; name one of them");
+    EXPECT_EQ(
+        error_of(with("evaluate: {suites: [{suite: needles}]}")),
+        "job.yaml:5:29: evaluate.suites[0].suite: suite 'needles' is not known; niah or ruler");
+    EXPECT_EQ(
+        error_of(with("evaluate: {suites: [{lengths: [4K, many]}]}")),
+        "job.yaml:5:36: evaluate.suites[0].lengths[1]: 'many' is not a token count; write a whole "
+        "number such as 8192, 64K or 2M (K, M are 2^10, 2^20 here)");
+}
+
+TEST(JobFile, HasARotaryBaseForTheContext) {
+    const JobSpec spec = parse_job(
+        with_line(4,
+                  "stages: [{context: 1K, batch: 1K, tokens: 1M, rope_theta: auto, rope: yarn, "
+                  "rope_factor: 4, optimizer: anew}]"));
+    EXPECT_EQ(spec.stages[0].rope_theta, kAutoTheta);
+    EXPECT_EQ(spec.stages[0].rope, StageRope::yarn);
+    EXPECT_EQ(spec.stages[0].rope_factor, 4);
+    EXPECT_EQ(spec.stages[0].optimizer, StageOptimizer::anew);
+    const auto with_theta = [](const std::string& theta) {
+        return error_of(with_line(
+            4, "stages: [{context: 1K, batch: 1K, tokens: 1M, rope_theta: " + theta + "}]"));
+    };
+    EXPECT_EQ(with_theta("-1"), "job.yaml:4:59: stages[0].rope_theta: -1; write auto");
+    EXPECT_EQ(with_theta("0.5"),
+              "job.yaml:4:59: stages[0].rope_theta: 0.5 must be above 1, or auto");
+}
+
 TEST(JobFile, SaysWhichKeyIsMissing) {
     EXPECT_EQ(error_of(""), "job.yaml:1:1: expected a mapping (`name: ...`)");
     EXPECT_EQ(error_of("name: x\n"),
               "job.yaml:1:1: required key 'model' is missing\n"
-              "job.yaml:1:1: required key 'data' is missing\n"
               "job.yaml:1:1: required key 'stages' is missing");
+    EXPECT_EQ(error_of("name: x\nmodel: {preset: micro}\n"
+                       "stages: [{context: 1K, batch: 1K, tokens: 1M}]\n"),
+              "job.yaml:1:1: data.path: missing; a directory or a file");
     EXPECT_EQ(error_of(with_line(4, "stages:\n  - {context: 1K, tokens: 1M}")),
               "job.yaml:5:5: required key 'batch' is missing in stages[0]");
     EXPECT_EQ(error_of(with_line(4, "stages: []")),

@@ -63,9 +63,13 @@ public:
             take(part);
         }
     }
-    void operator()(const Member&, const std::vector<StageSpec>&) {
+    // The items of a list have a table of their own.
+    template <Described T>
+    void operator()(const Member& member, const std::vector<T>&) {
+        if (!member.help.empty()) add(member, "");
         Rows part;
-        describe(part, kStage);
+        const T blank;
+        describe(part, blank);
         take(part);
     }
     void interval(const Member& member, std::int64_t, Seconds time) {
@@ -85,7 +89,6 @@ private:
     }
     void take(const Rows& part) { rows_.insert(rows_.end(), part.rows_.begin(), part.rows_.end()); }
 
-    static inline const StageSpec kStage;
     const std::string prefix_;
     std::vector<std::string> rows_;
 };

@@ -83,6 +83,20 @@ TEST(JobSpec, ErrorsNameKeyAndValue) {
         {"stages[0].learning_rate: inf",
          [&](JobSpec& s) { stage(s).learning_rate = std::numeric_limits<double>::infinity(); }},
         {"stages[0].rope_theta: 0.5", [&](JobSpec& s) { stage(s).rope_theta = 0.5; }},
+        {"stages[0].rope_factor: is of rope linear or yarn, not of model",
+         [&](JobSpec& s) { stage(s).rope_factor = 2; }},
+        {"stages[0].rope_factor: 0.5 must be 1 or more",
+         [&](JobSpec& s) {
+             stage(s).rope = StageRope::yarn;
+             stage(s).rope_factor = 0.5;
+         }},
+        {"tags[1]: 'a b' must be 1 to 63 letters",
+         [](JobSpec& s) {
+             s.tags = {"a", "a b"};
+         }},
+        {"tags: 33; at most 32", [](JobSpec& s) { s.tags.assign(33, "a"); }},
+        {"evaluate.suites[0].digits: 0", [](JobSpec& s) { s.evaluation.suites = {{.digits = 0}}; }},
+        {"evaluate.prompts[0].prompt: is empty", [](JobSpec& s) { s.evaluation.prompts = {{}}; }},
         {"stages[0].final_learning_rate: 1", [&](JobSpec& s) { stage(s).final_learning_rate = 1; }},
         {"stages[0].warmup: 1000", [&](JobSpec& s) { stage(s).warmup_steps = 1000; }},
         {"stages[1].tokens: 0",

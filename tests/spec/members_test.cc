@@ -83,6 +83,7 @@ TEST(Descriptions, VisitEveryMember) {
     check<JobSpec>();
     check<StepReport>();
     check<EvaluationReport>();
+    check<SuiteReport>();
     check<ConnectedReport>();
     check<Hello>();
     check<MeasuredProfile>();

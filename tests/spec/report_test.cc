@@ -111,6 +111,20 @@ TEST(EvaluationLine, SetsTheLossBesideTheTextsOwnEntropies) {
               "bigram 2.600)");
 }
 
+TEST(SuiteLine, HasTheMeanOfEachLength) {
+    SuiteReport report{.step = 100, .suite = "niah", .name = "far", .seconds = 12};
+    report.cells = {{"niah", 16384, 0, 4, 1, 0.1},
+                    {"niah", 4096, 0, 4, 1, 0.1},
+                    {"niah", 16384, 1, 4, 0.25, 0.1}};
+    EXPECT_EQ(suite_line(report),
+              "far at step 100: 100.0% right at 4096 tokens, 62.5% at 16384 tokens (on 12 texts, "
+              "12.0 s)");
+    ASSERT_EQ(suite_means(report).size(), 2u);
+    EXPECT_EQ(suite_means(report)[1].cells, 2);
+    EXPECT_EQ(suite_means(report)[1].score, 0.625);
+    EXPECT_EQ(suite_means(report)[1].loss, 0.1);
+}
+
 TEST(StepPhase, IsExposedOrNotInItsWord) {
     const std::string word = exposed_phase("ring");  // its name is a part of it
     const auto [name, exposed] = step_phase(word);

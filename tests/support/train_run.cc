@@ -18,6 +18,7 @@ public:
     void on_evaluation(const EvaluationReport& report) override {
         run_.evaluations.push_back(report);
     }
+    void on_suite(const SuiteReport& report) override { run_.suites.push_back(report); }
     void on_checkpoint(std::int64_t /*step*/, const std::string& path, double /*s*/) override {
         run_.checkpoints.push_back(path);
     }

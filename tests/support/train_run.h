@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/fault.h"
-#include "engine/train/run/run_rank.h"
+#include "engine/run/run_rank.h"
 #include "tests/support/rank_rig.h"
 
 namespace rm::test {
@@ -17,6 +17,7 @@ struct TrainRun {
     ConnectedReport connected;                            // rank 0's
     std::vector<StepReport> steps;                        // rank 0's
     std::vector<EvaluationReport> evaluations;
+    std::vector<SuiteReport> suites;
     std::vector<std::string> notes;
     std::vector<std::string> alarms;
     std::vector<std::string> checkpoints;

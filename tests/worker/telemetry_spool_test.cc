@@ -56,6 +56,8 @@ TEST_F(Spool, SendsReportsBeforeLogsWithTheirOffsets) {
 }
 
 TEST_F(Spool, EveryKindOfReportMovesTheOffset) {
+    const SuiteReport suite{.step = 2, .name = "niah", .cells = {{"niah", 128, 0.5, 1, 1, 0}}};
+    report(5, {{1}, suite});
     report(5, {{1}, StartedReport{1, 9}});
     report(5, {{1}, CheckpointReport{3, "/c/j/e1-s3", 0.5}});
     report(5, {{1}, StageDoneReport{0, 3}});
@@ -68,6 +70,7 @@ TEST_F(Spool, EveryKindOfReportMovesTheOffset) {
     report(5, {{1}, connected});
     append(dir_.reports(5), "cut sho\n");
     TelemetrySpool spool = open();
+    EXPECT_EQ(content<SuiteReport>(spool.next()), suite);
     EXPECT_EQ(content<Note>(spool.next()).text, "training steps 1 to 9");
     EXPECT_EQ(content<Note>(spool.next()).text, "checkpoint /c/j/e1-s3 written in 500 ms");
     EXPECT_EQ(content<Note>(spool.next()).text, "stage 1 done at step 3");

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/train/run/run_rank.h"
+#include "engine/run/run_rank.h"
 #include "spec/session.h"
 #include "worker/dir/attempt_dir.h"
 

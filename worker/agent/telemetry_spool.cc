@@ -27,6 +27,9 @@ Content content_of(const StepReport& report) {
 Content content_of(const EvaluationReport& report) {
     return report;
 }
+Content content_of(const SuiteReport& report) {
+    return report;
+}
 Content content_of(const ConnectedReport& report) {
     return report;
 }

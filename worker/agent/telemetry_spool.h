@@ -30,7 +30,8 @@ struct SpooledPiece {
     int rank = 0;
     std::int64_t end_offset = 0;
     WallTime time;  // of a report, by its rank
-    std::variant<StepReport, EvaluationReport, ConnectedReport, Note, LogChunk> content;
+    std::variant<StepReport, EvaluationReport, SuiteReport, ConnectedReport, Note, LogChunk>
+        content;
 };
 
 constexpr std::int64_t kLargestLogChunk = 256 * 1024;

@@ -65,6 +65,10 @@ void JsonlObserver::on_evaluation(const EvaluationReport& report) {
     write(report, evaluation_line(report));
 }
 
+void JsonlObserver::on_suite(const SuiteReport& report) {
+    write(report, suite_line(report));
+}
+
 void JsonlObserver::on_checkpoint(std::int64_t step, const std::string& path, double seconds) {
     write(CheckpointReport{step, path, seconds},
           format("checkpoint {} written in {}", path, Seconds{seconds}));

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/os/unique_fd.h"
-#include "engine/train/run/run_rank.h"
+#include "engine/run/run_rank.h"
 #include "worker/rank/report_line.h"
 
 namespace rm {
@@ -20,6 +20,7 @@ public:
     void on_started(std::int64_t first_step, std::int64_t num_steps) override;
     void on_step(const StepReport& report) override;
     void on_evaluation(const EvaluationReport& report) override;
+    void on_suite(const SuiteReport& report) override;
     void on_checkpoint(std::int64_t step, const std::string& path, double seconds) override;
     void on_stage_done(int stage, std::int64_t step) override;
     void on_note(const std::string& text) override;

@@ -9,9 +9,9 @@
 
 #include "engine/comm/communicator.h"
 #include "engine/comm/nccl/nccl_network.h"
+#include "engine/run/run_rank.h"
 #include "engine/schedule/device_profile_json.h"
 #include "engine/train/rank_config.h"
-#include "engine/train/run/run_rank.h"
 #include "spec/session.h"
 #include "worker/dir/attempt_dir.h"
 #include "worker/dir/files.h"

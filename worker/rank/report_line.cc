@@ -44,8 +44,9 @@ struct Kind {
     std::string_view member;
 };
 constexpr Kind kKinds[] = {
-    {"started", "first_step"}, {"step", "step"}, {"evaluation", "step"}, {"checkpoint", "step"},
-    {"stage_done", "stage"},   {"note", "text"}, {"connected", "rank"},  {"alarm", "text"}};
+    {"started", "first_step"}, {"step", "step"},        {"evaluation", "step"},
+    {"checkpoint", "step"},    {"stage_done", "stage"}, {"note", "text"},
+    {"connected", "rank"},     {"alarm", "text"},       {"suite", "step"}};
 static_assert(std::size(kKinds) == std::variant_size_v<decltype(ReportLine::report)>);
 
 Error unreadable(std::string_view why) {

@@ -44,7 +44,7 @@ struct AlarmReport {
 struct ReportLine {
     WallTime time;
     std::variant<StartedReport, StepReport, EvaluationReport, CheckpointReport, StageDoneReport,
-                 NoteReport, ConnectedReport, AlarmReport>
+                 NoteReport, ConnectedReport, AlarmReport, SuiteReport>
         report;
 };
 

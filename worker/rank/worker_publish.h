@@ -3,7 +3,7 @@
 #include <atomic>
 #include <string>
 
-#include "engine/train/run/run_rank.h"
+#include "engine/run/run_rank.h"
 
 namespace rm {
 

@@ -23,7 +23,11 @@ void put(pb::TelemetryMessage& message, const StepReport& report) {
 void put(pb::TelemetryMessage& message, const EvaluationReport& report) {
     *message.mutable_evaluation() = to_proto(report);
 }
-// An older controller that does not know this report takes it for a note.
+// An older controller that does not know one of the next two takes it for a note.
+void put(pb::TelemetryMessage& message, const SuiteReport& report) {
+    message.set_note(suite_line(report));
+    *message.mutable_suite() = to_proto(report);
+}
 void put(pb::TelemetryMessage& message, const ConnectedReport& report) {
     message.set_note(connected_line(report));
     *message.mutable_connected() = to_proto(report);

@@ -49,6 +49,7 @@ Result<pb::ExplainJobReply> explain_job(OpsContext& context, const pb::ExplainJo
     };
     if (waits) add(explain_machines(context.machines()));
     RM_RETURN_IF_ERROR(add_reports(context, *reply.mutable_job()));
+    RM_RETURN_IF_ERROR(add_suites(context, *reply.mutable_job()));
     add(explain_divergence(reply.job().last_step()));
     RM_RETURN_IF_ERROR(add_alarms(context, *reply.mutable_job()));
     for (const pb::Alarm& alarm : reply.job().alarms()) {

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "controller/ops/ops.h"
 #include "controller/ops/views.h"
 #include "service/convert/convert.h"
@@ -15,6 +17,8 @@ bool passes(const pb::HistoryRequest& request, const Job& job) {
     if (!request.name().empty() && job.spec.name != request.name()) return false;
     if (!request.owner().empty() && job.owner != request.owner()) return false;
     if (!request.model().empty() && !is_of_model(job.spec.model, request.model())) return false;
+    const std::vector<std::string>& tags = job.spec.tags;
+    if (!request.tag().empty() && std::ranges::count(tags, request.tag()) == 0) return false;
     if (request.has_since() && job.submitted < from_proto(request.since())) return false;
     return request.state() == pb::JOB_STATE_UNSPECIFIED || request.state() == to_message(job.state);
 }

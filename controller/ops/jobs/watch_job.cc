@@ -10,8 +10,8 @@ namespace {
 
 constexpr Seconds kLook{0.2};
 constexpr int kBatch = 256;
-constexpr std::array<PieceKind, 4> kKinds = {PieceKind::step, PieceKind::evaluation,
-                                             PieceKind::note, PieceKind::alarm};
+constexpr std::array<PieceKind, 5> kKinds = {PieceKind::step, PieceKind::evaluation,
+                                             PieceKind::suite, PieceKind::note, PieceKind::alarm};
 
 pb::JobUpdate update_of(PieceKind kind, const KeptReport& kept) {
     pb::JobUpdate update;
@@ -21,6 +21,9 @@ pb::JobUpdate update_of(PieceKind kind, const KeptReport& kept) {
             break;
         case PieceKind::evaluation:
             *update.mutable_evaluation() = evaluation_message(kept);
+            break;
+        case PieceKind::suite:
+            *update.mutable_suite() = suite_message(kept);
             break;
         case PieceKind::note:
         case PieceKind::alarm:

@@ -7,6 +7,7 @@
 #include "engine/hf/rope_json.h"
 #include "engine/json/json_object.h"
 #include "engine/train/rank_config.h"
+#include "spec/rope/stage_rope.h"
 
 namespace rm {
 
@@ -49,7 +50,7 @@ TrainedModel trained_model(const JobSpec& spec, const ModelConfig& model,
                          .tokenizer = spec.data.tokenizer,
                          .from = spec.model.from,
                          .compute = compute_type(spec)};
-    trained.model.rope = stage_shape(model, spec.stages[latest], {}).rope;
+    trained.model.rope = stage_rope(model, spec, latest);
     for (std::size_t i = 0; i <= latest; ++i)
         trained.context = std::max(trained.context, spec.stages[i].context);
     return trained;

@@ -60,6 +60,17 @@ TEST_P(StoredDatabase, HasDefaultsForWhatItDidNotKnow) {
     EXPECT_EQ(job.spec.checkpoint.every, Seconds{GetParam() < 7 ? 600.0 : 90.0});
     EXPECT_EQ(job.spec.resources.placement.size(), GetParam() < 6 ? 0u : 2u);
     EXPECT_EQ(job.spec.optimizer.max_skipped, GetParam() < 8 ? 10 : 4);
+    const std::vector<SuiteSpec> suites = {{.suite = SuiteKind::ruler,
+                                            .name = "tasks",
+                                            .every_steps = 10,
+                                            .lengths = {4096, 8192},
+                                            .samples = 3,
+                                            .tasks = {"vt", "cwe"},
+                                            .seed = 7}};
+    const std::vector<PromptSpec> prompts = {{"Once", 9, 0.5, 0.9, 7}};
+    const bool examines = GetParam() >= 11;
+    EXPECT_EQ(job.spec.evaluation.suites, examines ? suites : std::vector<SuiteSpec>());
+    EXPECT_EQ(job.spec.evaluation.prompts, examines ? prompts : std::vector<PromptSpec>());
     EXPECT_EQ(state.nodes.at({"n1"}).drained, GetParam() < 5 ? "" : "for repair");
     EXPECT_EQ(state.profiles.count({"L40S", "570.86.10"}), GetParam() < 10 ? 0u : 1u);
 }

@@ -114,6 +114,25 @@ TEST(Telemetry, KeepsEvaluationsNotesAndLossesThatAreNotFinite) {
     EXPECT_FALSE(t.reader->last(t.job, PieceKind::step).value().has_value());
 }
 
+TEST(Telemetry, HasTheNewestReportOfEachSuite) {
+    Telemetry t;
+    std::int64_t at = 0;
+    for (const auto& [name, bytes] : {std::pair{"near", "1"}, {"far", "2"}, {"near", "3"}}) {
+        TelemetryPiece suite = t.step(++at, 0);
+        suite.kind = PieceKind::suite;
+        suite.name = name;
+        suite.bytes = bytes;
+        t.write(suite);
+        t.write(suite);
+    }
+    const auto suites = t.reader->suites(t.job).value();
+    ASSERT_EQ(suites.size(), 2u);
+    EXPECT_EQ(suites[0].bytes, "2");
+    EXPECT_EQ(suites[1].bytes, "3");
+    EXPECT_EQ(t.reader->since(t.job, PieceKind::suite, 0, 10).value().size(), 3u);
+    EXPECT_TRUE(t.reader->suites({"another"}).value().empty());
+}
+
 TEST(Telemetry, HasTheLastAlarmsOfAJob) {
     Telemetry t;
     for (const int number : {1, 2, 3}) {

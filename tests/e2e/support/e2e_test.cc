@@ -106,9 +106,9 @@ E2eTest::~E2eTest() {
 std::string E2eTest::write_job(const JobText& text, const std::string& file) {
     write_file(path(file),
                format("name: {}\nmodel: {}\ndata: {{path: {}}}\nstages:\n{}"
-                      "parallel: {}\nmemory: {{tile: 64}}\nevaluate: {{tokens: 4K}}\n{}",
+                      "parallel: {}\nmemory: {{tile: 64}}\nevaluate: {}\n{}",
                       text.name, text.model, text.data.empty() ? path("text") : text.data,
-                      text.stages, text.parallel, text.extra));
+                      text.stages, text.parallel, text.evaluate, text.extra));
     return path(file);
 }
 

@@ -28,6 +28,7 @@ struct JobText {
     std::string stages = "  - {context: 256, batch: 512, tokens: 5120, learning_rate: 2e-3}\n";
     std::string parallel = "{ring: 2}";
     std::string extra;  // more lines
+    std::string evaluate = "{tokens: 4K}";
 };
 
 // Keys that a user types once this regular expression matches what came after the last ones.

@@ -126,7 +126,7 @@ TEST(Niah, AnExamineeThatLooksUpIsAlwaysRightAndOneThatGuessesNever) {
         EXPECT_EQ(cell.score, 0);
 }
 
-TEST(Niah, EndsBetweenCellsAndRefusesWhatItCannotMake) {
+TEST(Niah, EndsBetweenCells) {
     const ByteTokenizer bytes;
     const MakeExaminer none = [](std::int64_t, std::int64_t) {
         return Result<Examiner>([](const ProblemTokens&, std::int64_t) { return Judged{}; });
@@ -137,11 +137,6 @@ TEST(Niah, EndsBetweenCellsAndRefusesWhatItCannotMake) {
         return done == 2;
     };
     EXPECT_EQ(run_niah(spec, {none, bytes, stop}).value().size(), 2u);
-    EXPECT_FALSE(check_niah({}).ok());
-    EXPECT_EQ(check_niah({.lengths = {1}, .distractors = 40}).error().message,
-              "niah: 40 distractors; 0 to 39");
-    EXPECT_FALSE(check_niah({.lengths = {1}, .digits = 0}).ok());
-    EXPECT_FALSE(check_niah({.lengths = {1}, .samples = 0}).ok());
 }
 
 TEST(NeedleDocuments, OnlyAskForWhatTheyHaveSaid) {

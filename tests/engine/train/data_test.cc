@@ -5,7 +5,7 @@
 
 #include "base/random.h"
 #include "engine/data/tokens/megatron_writer.h"
-#include "engine/train/run/run_rank.h"
+#include "engine/run/run_rank.h"
 #include "spec/model_preset.h"
 #include "spec/report.h"
 #include "tests/support/bpe_trainer.h"

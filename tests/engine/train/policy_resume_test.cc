@@ -2,7 +2,7 @@
 // the bits of an uninterrupted run.
 #include <gtest/gtest.h>
 
-#include "engine/train/run/run_rank.h"
+#include "engine/run/run_rank.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/train_run.h"
 

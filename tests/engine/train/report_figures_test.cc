@@ -63,7 +63,7 @@ protected:
         spec.rank = rank;
         DryRunOptions options{.types = kernels->types(), .like = kernels.get()};
         options.micro_batches = config.spec.stages[0].sequences_per_step();
-        const auto shape = stage_shape(spec.model, config.spec.stages[0], config.plan.memory);
+        const StageShape shape{config.spec.stages[0].context, config.plan.memory, spec.model.rope};
         return predict(spec, shape, options).value();
     }
 

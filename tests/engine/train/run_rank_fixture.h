@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "engine/train/run/run_rank.h"
+#include "engine/run/run_rank.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/train_run.h"
 

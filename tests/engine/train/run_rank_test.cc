@@ -1,4 +1,4 @@
-#include "engine/train/run/run_rank.h"
+#include "engine/run/run_rank.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "engine/train/run/position_sums.h"
+#include "engine/run/evaluate/position_sums.h"
 #include "tests/support/rank_rig.h"
 
 namespace rm {

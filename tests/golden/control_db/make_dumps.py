@@ -49,6 +49,11 @@ PROFILE = {"kind": "L40S", "driver": "570.86.10", "build": "b1", "bf16_flops": 1
            "time": 1_700_000_050_000_000}
 
 
+SUITE = {"job": "abc123", "position": 0, "suite": "ruler", "name": "tasks", "every_steps": 10, "lengths": "4096\n8192",
+         "samples": 3, "depths": 5, "distractors": 0, "digits": 4, "tasks": "vt\ncwe", "seed": 7}
+PROMPT = {"job": "abc123", "position": 0, "prompt": "Once", "tokens": 9, "temperature": 0.5, "top_p": 0.9, "seed": 7}
+
+
 def migrations(root):
     text = (root / "controller/store/schema.cc").read_text()
     return re.findall(r'kControl\d+ = R"sql\((.*?)\)sql"', text, re.S)
@@ -75,6 +80,9 @@ def dump(scripts, version):
         insert(database, "devices", DEVICE | {"position": i, "device": i})
     if version >= 10:
         insert(database, "profiles", PROFILE)
+    if version >= 11:
+        insert(database, "suites", SUITE)
+        insert(database, "prompts", PROMPT)
     insert(database, "events", {"time": 1_700_000_000_000_000, "kind": "job.submitted", "subject": "job/abc123",
                                 "fields": '{"id":"abc123","state":"pending"}'})
     lines = [line for line in database.iterdump() if "sqlite_sequence" not in line]

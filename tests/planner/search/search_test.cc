@@ -36,6 +36,11 @@ TEST(RankedPlan, TakesAsLongToEvaluateAsToTrainOnThoseTokensAtMost) {
     spec.stages[0].tokens = 0;
     spec.evaluation.tokens = 2 * spec.stages[0].batch + 1;
     EXPECT_EQ(plan.time(spec).value, 30);
+    // 2 depths x 4 samples of two texts, which take a batch together.
+    spec.evaluation.tokens = 0;
+    spec.evaluation.suites = {
+        {.lengths = {spec.stages[0].batch / 2, spec.stages[0].batch / 2}, .depths = 2}};
+    EXPECT_EQ(plan.time(spec).value, 80);
 }
 
 // Every mesh and every stage, each with its own best memory: what the bounds leave out loses.
