@@ -124,7 +124,9 @@ protected:
     void train() {
         write_job({.stages = "  - {context: 256, batch: 512, tokens: 51200000, "
                              "learning_rate: 1e-3}\n",
-                   .extra = "checkpoint: {every: 20 steps, keep: 2}\n"});
+                   .extra = "checkpoint: {every: 20 steps, keep: 2}\n",
+                   .evaluate = "{every: 20 steps, tokens: 1K, suites: [{every: 20 steps, lengths: "
+                               "[256], depths: 2, samples: 1}]}"});
         job_ = submit(state_, path("job.yaml"));
         ASSERT_TRUE(wait_for_step(state_, job_, 30));
     }

@@ -60,6 +60,16 @@ StepReport full_step() {
     return full;
 }
 
+// Half of the answers are right at each length.
+SuiteReport suite_of(std::int64_t lengths) {
+    SuiteReport report{.suite = "niah", .name = "far"};
+    for (std::int64_t length = 1; length <= lengths; ++length) {
+        report.cells.push_back({"niah", length, 0, 1, 1, 0});
+        report.cells.push_back({"niah", length, 1, 1, 0, 0});
+    }
+    return report;
+}
+
 Observation observed(std::int64_t epoch, bool live, std::vector<RankReport> reports = {}) {
     return {.status = {.epoch = {epoch},
                        .job = {"abc123"},
@@ -78,13 +88,19 @@ TEST_F(RunMetrics, HaveOneOwnerPerSeries) {
     metrics_.update({observed(1, true,
                               {{0, {{1'000'000}, step(1)}},
                                {0, {{2'500'000}, step(2)}},
+                               {0, {{2'500'000}, EvaluationReport{.step = 2, .loss = 3.5}}},
+                               {0, {{2'500'000}, suite_of(40)}},
                                {3, {{2'500'000}, step(2)}}})},
                     at(0));
+    EXPECT_EQ(text().find("length=\"17\""), std::string::npos) << "of many lengths some";
     for (const char* line : {
              "ringmaster_train_step{run=\"abc123\"} 2",
              "ringmaster_train_tokens_total{run=\"abc123\"} 200",
              "ringmaster_train_flops_total{run=\"abc123\"} 2000",
              "ringmaster_train_loss{run=\"abc123\"} 2.5",
+             "ringmaster_train_held_out_loss{run=\"abc123\"} 3.5",
+             "ringmaster_train_suite_score_ratio{length=\"2\",run=\"abc123\",suite=\"far\"} 0.5",
+             "ringmaster_train_suite_score_ratio{length=\"40\",run=\"abc123\",suite=\"far\"} 0.5",
              "ringmaster_train_learning_rate{run=\"abc123\"} 0.25",
              "ringmaster_train_mfu_ratio{convention=\"causal\",run=\"abc123\"} 0.5",
              "ringmaster_train_mfu_ratio{convention=\"full\",run=\"abc123\"} 0.75",

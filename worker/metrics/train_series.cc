@@ -76,6 +76,21 @@ void TrainSeries::update(const CheckpointReport& report, WallTime time) {
     series_.add(families_.checkpoint_time, labels_).Set(seconds_of(time));
 }
 
+void TrainSeries::update(const EvaluationReport& report) {
+    series_.add(families_.held_out_loss, labels_).Set(report.loss);
+}
+
+void TrainSeries::update(const SuiteReport& report) {
+    constexpr std::size_t kMostLengths = 16;
+    const std::vector<SuiteMean> means = suite_means(report);
+    for (std::size_t i = 0; i < means.size(); ++i) {
+        if (i + 1 >= kMostLengths && i + 1 < means.size()) continue;
+        const prometheus::Labels labels{
+            {"run", run_}, {"suite", report.name}, {"length", format("{}", means[i].length)}};
+        series_.add(families_.suite_score, labels).Set(means[i].score);
+    }
+}
+
 void TrainSeries::count_alarm() {
     series_.add(families_.alarms, labels_).Increment();
 }

@@ -41,6 +41,11 @@ struct TrainFamilies {
                                           "When the last step finished.");
     Counters& nonfinite_steps = counter_family(registry, "ringmaster_train_nonfinite_steps_total",
                                                "Steps whose update was skipped.");
+    Gauges& held_out_loss =
+        gauge_family(registry, "ringmaster_train_held_out_loss",
+                     "Nats per target token of held-out text, last evaluation.");
+    Gauges& suite_score = gauge_family(registry, "ringmaster_train_suite_score_ratio",
+                                       "Right answers of a suite at a length of its texts.");
     Gauges& fp8_flushed = gauge_family(
         registry, "ringmaster_train_fp8_flushed_ratio",
         "Numbers that rounding to FP8 made 0: their share of a tensor, the largest of all layers.");
@@ -77,6 +82,9 @@ public:
 
     void update(const StepReport& report, WallTime time);
     void update(const CheckpointReport& report, WallTime time);
+    void update(const EvaluationReport& report);
+    // The mean of each length; of many lengths the first and the last.
+    void update(const SuiteReport& report);
     void count_alarm();
     // Nothing is due of a run that has ended.
     void ended() { due_.reset(); }

@@ -95,6 +95,10 @@ void WorkerMetrics::take(Run& run, const AttemptStatus& status, const RankReport
     if (const auto* checkpoint = std::get_if<CheckpointReport>(&report.line.report)) {
         run.train->update(*checkpoint, report.line.time);
     }
+    if (const auto* evaluation = std::get_if<EvaluationReport>(&report.line.report))
+        run.train->update(*evaluation);
+    if (const auto* suite = std::get_if<SuiteReport>(&report.line.report))
+        run.train->update(*suite);
     if (std::holds_alternative<AlarmReport>(report.line.report)) run.train->count_alarm();
 }
 

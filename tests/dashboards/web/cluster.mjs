@@ -62,6 +62,7 @@ stages:
 parallel: {ring: ${ring}}
 resources: {kind: cpu}
 checkpoint: {every: 20 steps, keep: 2}
+evaluate: {suites: [{name: far, lengths: [256, 1K, 2K], depths: 3, samples: 1}]}
 `,
     );
     return this.run("submit", file, "--yes").trim().split("\n").pop();

@@ -98,6 +98,18 @@ async function drawsThePlan(browser, cluster, id) {
   await page.context().close();
 }
 
+/** The grid of a suite, once the job has ended. */
+async function showsRightAnswers(browser, cluster, id) {
+  const page = await browser.page(cluster.address);
+  await page.goto(`${cluster.address}/runs/${id}`);
+  await until("a suite on the page", async () => (await page.locator(".suite td").count()) === 9, 60_000);
+  const head = await page.textContent(".suite thead");
+  check(head === "depth2561K2K*", `the columns of the suite are '${head}'`);
+  const note = await page.textContent(".suite figcaption");
+  check(note.startsWith("far after step 150") && note.includes("* beyond the trained 1K"), `it says '${note}'`);
+  await page.context().close();
+}
+
 async function worksByKeyboard(browser, cluster, id) {
   const page = await browser.page(cluster.address);
   await page.goto(`${cluster.address}/runs`);
@@ -164,9 +176,11 @@ try {
   await until("the curves are drawn", async () => (await drawn()) >= 8);
   await page.context().close();
 
+  await showsRightAnswers(browser, cluster, first);
   const paths = [
     "/runs",
     `/runs/${running}`,
+    `/runs/${first}`,
     `/runs/${first}/plan`,
     `/compare?ids=${first},${running}`,
     "/cluster",

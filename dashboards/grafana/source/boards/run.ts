@@ -153,7 +153,10 @@ const training: Section = {
       description: 'Nats per target token. A gap: it was not finite.',
       unit: 'none',
       decimals: 4,
-      queries: [{ expr: `max by (run) (ringmaster_train_loss{${RUNS}})`, legend: '{{run}}' }],
+      queries: [
+        { expr: `max by (run) (ringmaster_train_loss{${RUNS}})`, legend: '{{run}}' },
+        { expr: `max by (run) (ringmaster_train_held_out_loss{${RUNS}})`, legend: '{{run}} held out' },
+      ],
     }),
     graph({
       title: 'Norm of the gradient',
@@ -270,6 +273,15 @@ const safety: Section = {
       queries: [
         { expr: `max by (run) (ringmaster_train_fp8_fallback_layers{${RUNS}})`, legend: '{{run}} layers' },
         { expr: `sum by (run) (increase(ringmaster_train_fp8_fallbacks_total{${RUNS}}[$__rate_interval]))`, legend: '{{run}} left FP8' },
+      ],
+    }),
+    graph({
+      title: 'Right answers of suites',
+      description: 'The mean over depths or tasks, by the tokens of the texts.',
+      unit: 'percentunit',
+      width: 8,
+      queries: [
+        { expr: `max by (run, suite, length) (ringmaster_train_suite_score_ratio{${RUNS}})`, legend: '{{run}} {{suite}} {{length}}' },
       ],
     }),
     stacked({

@@ -1,7 +1,7 @@
 // The cluster as the page knows it: read once, then kept up to date by server-sent events.
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, get, getPages, onLoginNeeded } from "./client";
-import type { EvaluationReport, Job, JobsReply, Node, NodesReply, StepReport } from "./types";
+import type { EvaluationReport, Job, JobsReply, Node, NodesReply, StepReport, SuiteReport } from "./types";
 
 export type Connection = "connecting" | "live" | "lost" | "login";
 
@@ -45,6 +45,7 @@ function mergeJob(update: Job) {
     const before = known?.attempts?.find((other) => other.epoch === attempt.epoch);
     if (before?.placement && !attempt.placement) attempt.placement = before.placement;
   }
+  if (known?.lastSuites && !update.lastSuites) update.lastSuites = known.lastSuites; // lists have none
   jobs.set(update.id, update);
 }
 
@@ -93,6 +94,12 @@ function onEvaluation(data: { jobId: string; evaluation: EvaluationReport }) {
   changed();
 }
 
+function onSuite(data: { jobId: string; suite: SuiteReport }) {
+  const job = jobs.get(data.jobId);
+  if (job) job.lastSuites = [...(job.lastSuites ?? []).filter((one) => one.name !== data.suite.name), data.suite];
+  changed();
+}
+
 function onNode(data: { node: Node }) {
   const lastSeen = nodes.get(data.node.id)?.lastSeen;
   nodes.set(data.node.id, lastSeen ? { ...data.node, lastSeen } : data.node);
@@ -109,6 +116,7 @@ function open() {
   on("job", (data: { job: Job }) => (mergeJob(data.job), changed()));
   on("step", onStep);
   on("evaluation", onEvaluation);
+  on("suite", onSuite);
   on("node", onNode);
   events.onopen = () => connection === "lost" && setConnection("live");
   events.onerror = onError;

@@ -71,6 +71,26 @@ export interface PositionLoss {
   loss?: Double;
 }
 
+/** Right answers to the texts of one kind that a suite made. */
+export interface SuiteCell {
+  task?: string;
+  length?: Int64;
+  depth?: number; // -1: none
+  samples?: Int64;
+  score?: number;
+  loss?: number;
+}
+
+export interface SuiteReport {
+  step?: Int64;
+  suite?: string;
+  name?: string;
+  trainedContext?: Int64;
+  effectiveLength?: Int64;
+  seconds?: number;
+  cells?: SuiteCell[];
+}
+
 export interface EvaluationReport {
   step?: Int64;
   loss?: Double;
@@ -155,6 +175,7 @@ export interface Job {
   attempts?: Attempt[];
   lastStep?: StepReport;
   lastEvaluation?: EvaluationReport;
+  lastSuites?: SuiteReport[];
   numSteps?: Int64;
   continues?: string;
   alarms?: Alarm[];

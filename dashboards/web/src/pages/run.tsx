@@ -23,6 +23,7 @@ import { Charts } from "./run_charts";
 import { Events, Findings, PlanAgainstReal } from "./run_facts";
 import { Logs } from "./run_logs";
 import { Ranks } from "./run_ranks";
+import { Suites } from "./run_suites";
 
 const kScalars = [
   "loss",
@@ -168,6 +169,7 @@ export function Run({ id }: { id: string }) {
       </div>
       {curves.problem && <p class="problem">{curves.problem}</p>}
       <Charts job={job} curves={curves} along={along} range={range} onRange={setRange} capacity={capacity} />
+      <Suites job={job} />
       {curves.loaded && <Ranks job={job} nodes={nodes} generation={generation} />}
       <div class="columns">
         <PlanAgainstReal job={job} capacity={capacity} capacityText={bytes(capacity)} />
