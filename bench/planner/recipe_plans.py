@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 MACHINES = [("gradient-8b-1m", "L40S*32"), ("gradient-8b-1m", "L40S*512"), ("gradient-70b-512k", "L40S*512"),
-            ("prolong-8b-512k", "H100*8"), ("easycontext-7b-512k", "A100*8")]
+            ("prolong-8b-512k", "H100*8"), ("easycontext-7b-512k", "A100*8"), ("yarn-7b-128k", "A100*8")]
 AXES = ["data", "ring", "ulysses", "tensor"]
 
 

@@ -25,6 +25,7 @@ struct HistoryOptions : VerbOptions {
     std::string model =
         add("--model", model, "Only jobs of this preset or model directory", {.type = "MODEL"});
     std::string user = add("--user", user, "Only jobs of this owner", {.type = "USER"});
+    std::string tag = add("--tag", tag, "Only jobs with this tag", {.type = "TAG"});
     std::string since =
         add("--since", since, "Only jobs submitted since: 30m, 2h, 3d, or a date (UTC)",
             {.type = "TIME"});
@@ -48,6 +49,7 @@ Result<pb::HistoryRequest> request_of(const HistoryOptions& options, WallTime no
     request.set_name(options.name);
     request.set_model(options.model);
     request.set_owner(options.user);
+    request.set_tag(options.tag);
     if (!options.state.empty()) {
         const auto state = parse_job_state(options.state);
         if (!state) return about("--state", state.error());

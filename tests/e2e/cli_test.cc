@@ -9,6 +9,10 @@ namespace {
 const std::string kEndless =
     "  - {context: 256, batch: 512, tokens: 51200000, learning_rate: 1e-3}\n";
 
+const std::string kExam =
+    "{tokens: 4K, suites: [{name: near, lengths: [128, 0.25K], depths: 3, samples: 1}], "
+    "prompts: [{prompt: 'The ', tokens: 8}]}";
+
 class Cli : public LocalClusterTest {
 protected:
     std::string endless() { return submit(state_, write_job({.stages = kEndless})); }
@@ -26,15 +30,17 @@ protected:
         }
         return text;
     }
-    void expect_use(const std::string& id);
-    void expect_evaluation(const std::string& id);
+    Json expect_use(const std::string& id);
+    void expect_evaluation(const std::string& id, const Json& cells);
+    void expect_difference(const std::string& one, const std::string& other);
     static bool has(const std::string& text, const std::string& part) {
         return text.find(part) != std::string::npos;
     }
 };
 
-// The newest checkpoint of a job and its export at path("model") say the same.
-void Cli::expect_use(const std::string& id) {
+// The newest checkpoint of a job and its export at path("model") say the same. Returns how it did
+// with needles.
+Json Cli::expect_use(const std::string& id) {
     const auto sampled = [&](const std::string& model) {
         const Finished done = here({"sample", model, "--prompt", "The ", "-n", "40", "-o", "json"});
         EXPECT_EQ(done.code, 0) << done.err;
@@ -51,24 +57,26 @@ void Cli::expect_use(const std::string& id) {
                                            "--lengths", "0.25K", "--depths",  "3",
                                            "--samples", "1",     "-o",        "json"};
     const Finished done = here(eval);
-    ASSERT_EQ(done.code, 0) << done.err;
+    EXPECT_EQ(done.code, 0) << done.err;
     const Json cells = Json::parse(done.out)["cells"];
-    ASSERT_EQ(cells.size(), 6u);
+    EXPECT_EQ(cells.size(), 6u);
     EXPECT_EQ(cells[5]["length"], 256);
     EXPECT_EQ(cells[5]["depth"], 1);
     EXPECT_EQ(cells[5]["score"], 0) << "it has learned nothing yet";
     EXPECT_GT(cells[5]["loss"], 1);
     EXPECT_TRUE(has(here({"eval", id, "--lengths", "64"}).err, "a text of 64 tokens has no room"));
+    return cells;
 }
 
-// A job without steps evaluates it on another mesh.
-void Cli::expect_evaluation(const std::string& id) {
+// A job without steps evaluates it, and examines it as expect_use() has.
+void Cli::expect_evaluation(const std::string& id, const Json& cells) {
     const std::string newest = show(state_, id)["attempts"][0]["lastCheckpointPath"];
     const std::string exam =
         submit(state_, write_job({.name = "exam",
                                   .stages = "  - {context: 512, batch: 512, tokens: 0}\n",
-                                  .parallel = "{ring: 1}",
-                                  .extra = "checkpoint: {from: " + newest + "}\n"},
+                                  .parallel = "{ring: 2}",
+                                  .extra = "checkpoint: {from: " + newest + "}\n",
+                                  .evaluate = kExam},
                                  "exam.yaml"));
     ASSERT_TRUE(wait_for_state(state_, exam, "succeeded")) << here({"explain", exam}).out;
     const Json job = show(state_, exam);
@@ -77,6 +85,38 @@ void Cli::expect_evaluation(const std::string& id) {
     EXPECT_EQ(job["lastEvaluation"]["byPosition"].size(), 6u);
     EXPECT_TRUE(has(here({"show", exam}).out, "held-out loss by the tokens before the target"));
     EXPECT_TRUE(has(here({"logs", exam}).out, "evaluates " + newest));
+    // The texts that `ringmaster eval` makes, on two ranks.
+    const Json& suite = job["lastSuites"][0];
+    EXPECT_EQ(suite["name"], "near");
+    EXPECT_EQ(suite["trainedContext"], 256);
+    ASSERT_EQ(suite["cells"].size(), cells.size());
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        EXPECT_EQ(suite["cells"][i]["length"], cells[i]["length"]);
+        EXPECT_NEAR(suite["cells"][i]["loss"].get<double>(), cells[i]["loss"].get<double>(), 1e-4);
+    }
+    EXPECT_TRUE(has(here({"show", exam}).out, "near at step 0")) << here({"show", exam}).out;
+    EXPECT_TRUE(has(here({"logs", exam}).out, "near at step 0: 0.0% right at 128 tokens, "));
+    EXPECT_TRUE(has(here({"logs", exam}).out, "step 0 continues \"The \" with \""));
+}
+
+// The settings that differ, as --set takes them, and all results.
+void Cli::expect_difference(const std::string& one, const std::string& other) {
+    const Finished compared = here({"diff", one, other, "-o", "json"});
+    ASSERT_EQ(compared.code, 0) << compared.err;
+    const Json found = Json::parse(compared.out);
+    EXPECT_EQ(found["settings"]["name"], Json({"one", "two"}));
+    EXPECT_EQ(found["settings"]["tags.0"], Json({nullptr, "sweep"}));
+    EXPECT_EQ(found["settings"]["stages.0.tokens"], Json({5120, 51200000}));
+    EXPECT_EQ(found["settings"]["stages.0.learning_rate"], Json({2e-3, 1e-3}));
+    EXPECT_FALSE(found["settings"].contains("stages.0.context")) << "is the same";
+    EXPECT_EQ(found["results"]["state"], Json({"succeeded", "cancelled"}));
+    EXPECT_EQ(found["results"]["step"][0], 10);
+    EXPECT_GT(found["results"]["heldOutLoss"][0], 1);
+    const std::string table = here({"diff", one, other}).out;
+    EXPECT_TRUE(has(table, "stages.0.learning_rate")) << table;
+    EXPECT_TRUE(has(table, "SETTING") && has(table, "RESULT")) << table;
+    EXPECT_TRUE(has(here({"diff", one, one}).out, "the same settings"));
+    EXPECT_EQ(here({"diff", one, "zzzzzz"}).code, 3);
 }
 
 TEST_F(Cli, ContinueGoesOnFromTheCheckpointOfACancelledJob) {
@@ -95,8 +135,7 @@ TEST_F(Cli, ContinueGoesOnFromTheCheckpointOfACancelledJob) {
     EXPECT_TRUE(has(exported.out, "parameters as F32 from ")) << exported.out;
     EXPECT_TRUE(std::filesystem::exists(path("model/model.safetensors")));
     EXPECT_EQ(here({"export", path("nothing"), path("model")}).code, 3);
-    expect_use(id);
-    expect_evaluation(id);
+    expect_evaluation(id, expect_use(id));
 
     const Finished next = here({"continue", id});
     ASSERT_EQ(next.code, 0) << next.err;
@@ -211,7 +250,10 @@ TEST_F(Cli, ADrainedNodeIsShownAndTakenBack) {
 TEST_F(Cli, HistoryFiltersSortsAndSums) {
     const std::string done = submit(state_, write_job({.name = "one"}));
     ASSERT_TRUE(wait_for_state(state_, done, "succeeded"));
-    const std::string stopped = submit(state_, write_job({.name = "two", .stages = kEndless}));
+    const std::string stopped =
+        submit(state_, write_job({.name = "two",
+                                  .stages = kEndless,
+                                  .extra = "tags: [sweep, long]\nnote: how far it gets\n"}));
     EXPECT_EQ(here({"cancel", stopped, "--now"}).code, 0);
     ASSERT_TRUE(wait_for_state(state_, stopped, "cancelled"));
     const auto named = [&](std::vector<std::string> more) {
@@ -224,6 +266,10 @@ TEST_F(Cli, HistoryFiltersSortsAndSums) {
     EXPECT_EQ(named({"--state", "succeeded"}), done + "\n");
     EXPECT_EQ(named({"--model", "micro", "--name", "two"}), stopped + "\n");
     EXPECT_EQ(named({"--model", "tiny"}), "");
+    EXPECT_EQ(named({"--tag", "long"}), stopped + "\n");
+    EXPECT_EQ(named({"--tag", "lon"}), "");
+    EXPECT_TRUE(has(here({"show", stopped}).out, "note        how far it gets"));
+    expect_difference(done, stopped);
     EXPECT_EQ(named({"--user", "nobody-here"}), "");
     EXPECT_EQ(named({"--group-by", "state"}), "cancelled\nsucceeded\n");
     const Json groups = Json::parse(here({"history", "--group-by", "model", "-o", "json"}).out);

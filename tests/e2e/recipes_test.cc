@@ -15,7 +15,8 @@ struct Published {
 constexpr Published kPublished[] = {{"gradient-8b-1m", 4, "L40S*32"},
                                     {"gradient-70b-512k", 3, "L40S*64"},
                                     {"prolong-8b-512k", 2, "H100*8"},
-                                    {"easycontext-7b-512k", 7, "A100*8"}};
+                                    {"easycontext-7b-512k", 7, "A100*8"},
+                                    {"yarn-7b-128k", 2, "A100*8"}};
 
 class Recipes : public LocalClusterTest {};
 

@@ -34,7 +34,9 @@ TEST(Recipes, AreJobFilesWithTheirOwnNames) {
         EXPECT_THAT(std::string(recipe.text), HasSubstr("\n# Source")) << recipe.name;
         for (std::size_t i = 1; i < spec->stages.size(); ++i) {
             EXPECT_GE(spec->stages[i].context, spec->stages[i - 1].context);
-            EXPECT_GT(spec->stages[i].rope_theta, spec->stages[i - 1].rope_theta);
+            const StageSpec &stage = spec->stages[i], &before = spec->stages[i - 1];
+            EXPECT_TRUE(stage.rope_theta > before.rope_theta ||
+                        stage.rope_factor > before.rope_factor);
         }
     }
 }
@@ -51,6 +53,7 @@ TEST(Recipes, HaveThePublishedSteps) {
     EXPECT_THAT(steps_of("gradient-8b-1m"), testing::ElementsAre(30, 24, 50, 50));
     EXPECT_THAT(steps_of("gradient-70b-512k"), testing::ElementsAre(20, 25, 25));
     EXPECT_THAT(steps_of("prolong-8b-512k"), testing::ElementsAre(5000, 2500));
+    EXPECT_THAT(steps_of("yarn-7b-128k"), testing::ElementsAre(400, 200));
     EXPECT_THAT(steps_of("easycontext-7b-512k"),
                 testing::ElementsAre(1000, 1000, 500, 500, 150, 300, 90));
 }
@@ -70,7 +73,8 @@ TEST(Recipes, GiveAJobTheirStages) {
 TEST(Recipes, SayWhatIsWrongAndWhere) {
     EXPECT_EQ(error_of("{recipe: books}"),
               "job.yaml:4:18: stages.recipe: there is no recipe 'books' (there are "
-              "easycontext-7b-512k, gradient-70b-512k, gradient-8b-1m, prolong-8b-512k)");
+              "easycontext-7b-512k, gradient-70b-512k, gradient-8b-1m, prolong-8b-512k, "
+              "yarn-7b-128k)");
     EXPECT_THAT(error_of("{recipe: prolong-8b-521k}"),
                 HasSubstr("did you mean 'prolong-8b-512k'?"));
     EXPECT_THAT(error_of("{recipes: prolong-8b-512k}"),
